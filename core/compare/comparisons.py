@@ -49,7 +49,7 @@ class ComparisonRow(NamedTuple):
     slice                "" for tests over folds; such as "fold=3" for "mcnemar" and "delong", which are tests
                          in one fold.
     measure              the measure that was compared.
-    the learners that are compared; "" for "friedman", which compares all learners at once
+    learner_a, learner_b the learners that are compared; "" for "friedman", which compares all learners
     test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
     folds                number of folds in which all compared learners have a value
     statistic, p_value   the statistic and the p-value of the test; for "nemenyi" the difference of the

@@ -1,4 +1,4 @@
-"""One model: its window, its measures at every row, and its state.
+"""The evaluation of one model: its window, its measures at every row, and its state.
 
 `evaluator` has the public class (`ModelEvaluator`). `engine` (`WindowEngine`) applies events, makes rows
 and joins the other parts. `eviction` decides which events enter and leave and when a row is due. `held` has

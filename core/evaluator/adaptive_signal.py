@@ -1,16 +1,18 @@
-"""The signal of an adaptive window: a value of each event. ADWIN gets it and decides how many events stay.
+"""The signal of an adaptive window: a value of each event.
+
+ADWIN receives the signal and decides how many events stay.
 
 All measures share one window, which begins at the oldest event whose value ADWIN still holds. Signals:
 
 placement  The placement value of the event in the window before the event. The mean placement is the AUC.
-           Only events of the class that is rarer in the window at that moment are fed: positives if the
-           classes are equal. Placements of the common class depend on the same few rare events, which
-           causes false alarms. A placement is 0.5 if the other class is empty.
+           Only events of the class that is rarer in the window at that moment have a value: the positives if
+           both classes are equal. Placements of the common class depend on the same few rare events, which
+           would cause false alarms. A placement is 0.5 if the other class has no event.
 error      1 if the decision was wrong, else 0.
 brier      The squared error of the score.
 
-ADWIN seldom cuts (Bifet & Gavalda 2007). So the placements of many events are computed ahead and fed, and
-then the events are applied at once.
+ADWIN seldom drops values (Bifet & Gavalda 2007). So the placements of many events are computed ahead and
+given to ADWIN, and then the events are applied at once.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ _LOOK_AHEAD = 2_048
 
 
 class Followed(Protocol):
-    """The window whose events have a signal: a `UnitWindow`, a `WeightedWindow`, or those of some classes."""
+    """The window whose events have a signal.
+
+    It is a `UnitWindow`, a `WeightedWindow`, or one of these for a model with classes.
+    """
 
     @property
     def has_weights(self) -> bool:
@@ -42,17 +47,20 @@ class Followed(Protocol):
         """Return how many events the window holds."""
 
     def hits(self) -> Int8Array:
-        """Return the hits of the events held, oldest first."""
+        """Return the hits of the events that the window holds, oldest first."""
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """Return 1 for each event that is placed: see `UnitWindow.rarer`."""
+        """Return 1 for each event of the rarer class, which is placed, else 0.
+
+        `UnitWindow.rarer` defines which class is rarer.
+        """
 
 
 class FollowedUnits(Followed, Protocol):
     """A window whose events count 1 each."""
 
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """Return the placements of chosen events; see `UnitWindow`."""
+        """Return the placements of chosen events; `UnitWindow` describes the method."""
 
 
 class FollowedWeights(Followed, Protocol):
@@ -62,13 +70,13 @@ class FollowedWeights(Followed, Protocol):
         """Return the masses of both classes."""
 
     def placement(self, label: int, score: float) -> float:
-        """Return the placement of an event that would come now."""
+        """Return the placement of an event, as if the event came now."""
 
 
 Follow = Callable[[Columns, Int64Array, Int8Array, FloatArray], list[Rows]]
-"""The function by which an evaluator applies events, and returns the rows that fall due.
+"""The type of the function by which an evaluator applies events, and returns the rows that fall due.
 
-Its arguments: the events, `given` and `fed` (see `plan_steps`), and the array of `placements` to fill.
+Its arguments: the events, `given` and `fed` (as in `plan_steps`), and the array of `placements` to fill.
 """
 
 
@@ -81,9 +89,11 @@ class AdaptiveSignal:
         self.adwin = Adwin(window.delta)
 
     def follow(self, window: Followed, columns: Columns, follow: Follow) -> list[Rows]:
-        """Apply events to the window, which shrinks when ADWIN cuts; return the rows that fall due.
+        """Apply events to the window, which becomes smaller when ADWIN drops values.
 
-        follow  applies events to the window
+        Return the rows that fall due.
+
+        follow  the function that applies events to the window
         """
         if self.name != "placement":
             if self.name == "error":
@@ -110,7 +120,10 @@ class AdaptiveSignal:
     def _follow_to_drop(
         self, window: FollowedUnits, columns: Columns, follow: Follow
     ) -> tuple[int, list[Rows]]:
-        """Apply events up to the first at which ADWIN drops values; return their number, and the rows."""
+        """Apply events up to the first event at which ADWIN drops values.
+
+        Return the number of applied events, and the rows.
+        """
         block = columns.part(0, _LOOK_AHEAD)
         fed = window.rarer(block)
         feeding = np.flatnonzero(fed)
@@ -127,16 +140,17 @@ class AdaptiveSignal:
     def _follow_to_check(
         self, window: FollowedWeights, columns: Columns, follow: Follow
     ) -> tuple[int, list[Rows]]:
-        """Apply events up to the next check of ADWIN; return the number of events, and the rows.
+        """Apply events up to the next check of ADWIN; return the number of applied events, and the rows.
 
-        Placements computed further ahead would be rounded differently from placements computed event by
-        event.
+        If placements were computed further ahead, rounding would make them differ from placements that are
+        computed event by event.
         """
         negatives, positives = window.masses()
         until = self.adwin.until_check
         total = negatives + positives
         share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
-        # The estimated number of events until the next check. The rest of a block is classified again.
+        # This is the estimated number of events until the next check. The rest of a block is judged again
+        # later.
         ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))
         block = columns.part(0, ahead)
         fed = window.rarer(block)
@@ -157,7 +171,7 @@ class AdaptiveSignal:
     def _staying(self, window: Followed) -> Int64Array:
         """Return how many events the window holds after the event at which ADWIN dropped values.
 
-        The window's events stay from the oldest event on whose value ADWIN still holds.
+        The events that stay begin at the oldest event whose value ADWIN still holds.
         """
         hits, kept = window.hits(), self.adwin.width - 1
         fed = np.flatnonzero(hits & FED_HIT)

@@ -1,21 +1,23 @@
 """ADWIN: a window of numbers that drops its oldest part as soon as the mean has changed.
 
 Bifet and Gavalda, Learning from Time-Changing Data with Adaptive Windowing, SDM 2007. The window is an
-exponential histogram: a bucket of row r sums up 2^r consecutive values (their total, and the sum of their
-squared deviations from their own mean). The larger r, the older the buckets. When a row gets a sixth bucket,
-its two oldest buckets are merged into one bucket of the next row. So W values take 5 log2(W) buckets.
+exponential histogram: a bucket of row r sums up 2^r consecutive values: it has their total, and the sum of
+their squared deviations from their own mean. The buckets of larger r are older. When a row gets a sixth
+bucket, its two oldest buckets are merged into one bucket of the next row. So W values take 5 log2(W) buckets.
 
-After every 32nd value the window is tested at each split between two buckets, from the oldest on. With n0
-older values of sum u0 and n1 newer values of sum u1, both at least 5, the window is cut if
+After every 32nd value the window is tested at each split between two buckets, from the oldest split on. With
+n0 older values of sum u0 and n1 newer values of sum u1, both at least 5, the window is cut if
 
     |u0 / n0 - u1 / n1| > sqrt(2 m v d) + (2 / 3) d m,    m = 1 / (n0 - 4) + 1 / (n1 - 4),
     d = ln(2 ln(W) / delta),    v = the mean squared deviation of the window's W values.
 
 A cut drops the oldest bucket alone, and all splits are tested again. Each new value and each dropped bucket
-updates the window's total and squared deviations. The order of operations is that of river's inner detector
-(`river.drift.ADWIN()._helper`, never reset), so that widths are the same at every index.
+updates the window's total and squared deviations. The order of operations is the order in river's inner
+detector (`river.drift.ADWIN()._helper`, never reset), so that the number of values in the window is the same
+at every value.
 
-Invariant: the last row in use, with the largest buckets, holds 1 to 5 buckets; every other row in use 4 or 5.
+Invariant: the last row in use, with the largest buckets, holds 1 to 5 buckets; every other row in use has 4
+or 5.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -36,35 +38,45 @@ from ..errors import ConfigError, InputError
 from ..kernels.compile import entry, inlined, kernel
 
 CLOCK = 32
-"""Number of values between checks. At a check the window holds at least these, so river's W > 10 holds."""
+"""The number of values between checks. At a check the window holds at least so many values, so river's
+condition W > 10 holds.
+"""
 
 MOST_BUCKETS = 5
 SHORTEST = 5.0
-"""Least number of values on each side of a split."""
+"""The least number of values on each side of a split."""
 
 ROWS = 32
 LARGEST_WIDTH = 5 * 2**ROWS - 5
-"""Number of values that 32 rows can always hold, whatever was dropped: 2e10."""
+"""The number of values that 32 rows can always hold, whatever was dropped: 2e10."""
 
 LARGEST_VALUE = 1e140
-"""Largest magnitude of a value: squared deviations of any window of such values are finite."""
+"""The largest magnitude of a value: then the squared deviations of any window of such values are finite."""
 
 TICKS, WIDTH, ROWS_USED, FIRST_ROW = range(4)
-"""Fields of the counters: values so far, values in the window, rows in use; then each row's bucket count."""
+"""The places in the array of counters: values so far, values in the window, rows in use; then the number of
+buckets of each row.
+"""
 
 DELTA, TOTAL, SQUARES = range(3)
-"""Fields of the moments: delta; sum of the window's values; sum of their squared deviations."""
+"""The places in the array of moments: delta; the sum of the window's values; the sum of the squared
+deviations of these values from their mean.
+"""
 
 BUCKET_TOTAL, BUCKET_SQUARES = range(2)
-"""Halves of a row of buckets: sums, and sums of squared deviations; the oldest bucket first."""
+"""The halves of a row of buckets: the sums of the buckets, and the sums of squared deviations; the oldest
+bucket first.
+"""
 
 _HEAD = struct.Struct("<dqddB")
-"""Delta, values so far, the window's sum and squared deviations, rows in use."""
+"""The head of a snapshot: delta, number of values so far, the window's sum and squared deviations, number of
+rows in use.
+"""
 
 
 @inlined
 def _push(counters: Int64Array, buckets: FloatArray, row: int, total: float, squares: float) -> int:
-    """Add a bucket to a row, as its newest; return the row's number of buckets."""
+    """Add a bucket to a row, as the newest bucket of the row; return the row's number of buckets."""
     count = counters[FIRST_ROW + row]
     buckets[row, BUCKET_TOTAL, count] = total
     buckets[row, BUCKET_SQUARES, count] = squares
@@ -109,7 +121,8 @@ def _append(counters: Int64Array, moments: FloatArray, buckets: FloatArray, valu
 def _has_cut(counters: Int64Array, moments: FloatArray, buckets: FloatArray) -> bool:
     """Return whether the means on both sides of some split differ by more than the bound. O(log W)."""
     width = float(counters[WIDTH])
-    if moments[SQUARES] < 0.0:  # rounding, when values hardly differ; the square root would be NaN
+    # rounding makes the sum negative when values hardly differ; its square root would be NaN
+    if moments[SQUARES] < 0.0:
         return False
     d = np.log(2.0 * np.log(width) / moments[DELTA])
     v = moments[SQUARES] / width
@@ -149,10 +162,13 @@ def _drop_oldest(counters: Int64Array, moments: FloatArray, buckets: FloatArray)
 
 @kernel
 def adwin_update(counters: Int64Array, moments: FloatArray, buckets: FloatArray, value: float) -> int:
-    """Feed one value; return how many of the oldest values the window then dropped. For other kernels.
+    """Give one value to ADWIN; return how many of the oldest values the window dropped after the value.
 
-    counters, moments, buckets: `Adwin.arrays`, which are changed. value: finite, at most 1e140 in magnitude.
-    Amortised O(1); every 32nd value costs O(log W), plus O(log W) for each dropped bucket.
+    The function is for other kernels.
+
+    counters, moments, buckets: the arrays of `Adwin.arrays`, which the function changes. value: a finite
+    number, at most 1e140 in magnitude. The cost is amortised O(1); every 32nd value costs O(log W), plus
+    O(log W) for each dropped bucket.
     """
     counters[TICKS] += 1
     _append(counters, moments, buckets, value)
@@ -172,9 +188,11 @@ def adwin_feed(
     widths: Int64Array,
     until_drop: bool,
 ) -> int:
-    """Feed values in order, fill `widths` with the width after each; return how many values were fed.
+    """Give values to ADWIN in order, and fill `widths` with the size of the window after each value.
 
-    until_drop  whether to stop after the first value for which the window drops some
+    Return how many values were given.
+
+    until_drop  whether to stop after the first value at which the window drops values
     """
     for index in range(len(values)):
         dropped = adwin_update(counters, moments, buckets, values[index])
@@ -185,20 +203,21 @@ def adwin_feed(
 
 
 class Adwin:
-    """A window of numbers that shrinks when their mean changes (Bifet and Gavalda 2007).
+    """A window of numbers that becomes smaller when their mean changes (Bifet and Gavalda 2007).
 
-    delta: in (0, 1). A smaller delta needs a larger change and gives fewer false alarms. In the paper, delta
-    bounds the probability of a cut at a check, for independent values within [0, 1] of constant mean. This
-    class uses river's bound, the paper's normal approximation. So delta is nominal even for such values.
+    delta: a number in (0, 1). A smaller delta needs a larger change and gives fewer false alarms. In the
+    paper, delta bounds the probability that the window drops values at a check, for independent values within
+    [0, 1] of constant mean. This class uses river's bound, the paper's normal approximation. So delta is
+    nominal even for values of this kind.
 
-    Memory is 3 KB whatever the width. Windows hold up to 2e10 values.
+    Memory is 3 KB, whatever the number of values. Windows hold up to 2e10 values.
 
     >>> calm, changed = np.arange(2_000) % 2, np.arange(200) % 10 > 0
     >>> adwin = Adwin(delta=0.002)
     >>> int(adwin.update(calm)[-1]), int(adwin.update(changed)[-1])
     (2000, 248)
 
-    ConfigError: delta is not within (0, 1).
+    Raises ConfigError if delta is not within (0, 1).
     """
 
     def __init__(self, delta: float = 0.002) -> None:
@@ -213,24 +232,29 @@ class Adwin:
 
     @property
     def arrays(self) -> tuple[Int64Array, FloatArray, FloatArray]:
-        """The arrays of the state, not copies, for `adwin_update`: counters, moments and buckets."""
+        """The arrays of the state for `adwin_update`, not copies: counters, moments and buckets."""
         return self._counters, self._moments, self._buckets
 
     @property
     def width(self) -> int:
-        """Values in the window."""
+        """The number of values in the window."""
         return int(self._counters[WIDTH])
 
     @property
     def until_check(self) -> int:
-        """Number of values up to the next check; 1 if the next value makes a check. Fewer never cut."""
+        """The number of values up to the next check; 1 if the next value makes a check.
+
+        If fewer values come, the window drops none.
+        """
         return CLOCK - int(self._counters[TICKS]) % CLOCK
 
     def update(self, values: npt.ArrayLike) -> Int64Array:
-        """Feed values in order; return the width after each value. Amortised O(1 + log W / 32) a value.
+        """Give values to ADWIN in order; return the number of values in the window after each value.
 
-        Raises InputError, and feeds nothing, if a value is not finite or beyond 1e140 in magnitude, or if the
-        window would be too large.
+        The cost is amortised O(1 + log W / 32) a value, for a window of W values.
+
+        Raises InputError, and takes no value, if a value is not finite or beyond 1e140 in magnitude, or if
+        the window would be too large.
         """
         fed = self._checked(values)
         widths = np.empty(len(fed), np.int64)
@@ -238,16 +262,18 @@ class Adwin:
         return widths
 
     def update_until_drop(self, values: npt.ArrayLike) -> tuple[int, int]:
-        """Feed values until the window drops some; return how many values were fed, and how many dropped.
+        """Give values to ADWIN until the window drops values.
 
-        InputError as in `update`.
+        Return how many values were given, and how many values were dropped.
+
+        Raises InputError as `update` does.
         """
         given, width = self._checked(values), self.width
         fed = adwin_feed(*self.arrays, given, np.empty(len(given), np.int64), True)
         return fed, width + fed - self.width
 
     def _checked(self, values: npt.ArrayLike) -> FloatArray:
-        """Return values as a kernel takes them; InputError if a value cannot be fed."""
+        """Return values in the form that a kernel takes; raises InputError if a value is not allowed."""
         fed = np.ascontiguousarray(values, np.float64)
         if fed.ndim != 1:
             raise InputError(f"values: shape {fed.shape}; give one dimension")
@@ -259,15 +285,18 @@ class Adwin:
             )
         if self.width + len(fed) > LARGEST_WIDTH:
             raise InputError(f"values: a window of more than {LARGEST_WIDTH:,}; start a new one")
-        # numba would compile a second specialisation for read-only arrays
+        # numba would compile a second form of the kernel for read-only arrays
         return fed if fed.flags.writeable else fed.copy()
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot. An Adwin loaded from the snapshot cuts exactly as this Adwin. 16 bytes a bucket.
+        """Return a snapshot.
 
-        Wire form, little-endian: crc32 of the rest (u32); delta (f64), values so far (i64), the window's
-        sum and squared deviations (f64), rows in use (u8); buckets of each row (u8), from the smallest on;
-        sums of all buckets, then their squared deviations (f64), by row, the oldest first.
+        An Adwin that is loaded from the snapshot drops exactly the same values as this Adwin. A bucket takes
+        16 bytes.
+
+        Wire form, little-endian: crc32 of the rest (u32); delta (f64), values so far (i64), the window's sum
+        and squared deviations (f64), rows in use (u8); number of buckets of each row (u8), from the smallest
+        buckets on; sums of all buckets, then their squared deviations (f64), by row, the oldest bucket first.
         """
         counters, moments, buckets = self.arrays
         rows = int(counters[ROWS_USED])
@@ -286,13 +315,13 @@ class Adwin:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Adwin:
-        """Return the Adwin that wrote a snapshot; CorruptBytesError for any other bytes."""
+        """Return an Adwin in the state that a snapshot has; raises CorruptBytesError for any other bytes."""
         with reading("a snapshot of an adaptive window"):
             return cls._read(Reader(memoryview(data)))
 
     @classmethod
     def _read(cls, reader: Reader) -> Adwin:
-        """Read a snapshot; ValueError if the snapshot is damaged or contradicts itself."""
+        """Read a snapshot; raises ValueError if the snapshot is damaged or contradicts itself."""
         if reader.number("<I") != zlib.crc32(reader.payload[reader.at :]):
             raise ValueError("their checksum is another")
         delta, ticks, total, squares, rows = reader.numbers(_HEAD.format)

@@ -51,7 +51,7 @@ _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(
 
 
 class Fixed(NamedTuple):
-    """Values that follow from settings alone, shared by all models of the same settings.
+    """The values that follow from settings alone, which all models of the same settings share.
 
     no_rows       an empty table of rows
     not_asked     bool of each measure: True if the settings do not ask for the measure
@@ -68,12 +68,12 @@ class Fixed(NamedTuple):
     needs_times: str | None
 
     def check_times(self, times: Int64Array | None) -> None:
-        """Raise InputError if a window or grid by time needs the time of an event that has no usable time."""
+        """Raise InputError if a window or grid by time needs the time of an event without a usable time."""
         if self.needs_times is not None:
             check_times(times, self.needs_times, "event")
 
     def complete(self, rows: Rows, pane: tuple[int, int] | None) -> None:
-        """Write the pane of rows; make the measures null that the settings do not ask for."""
+        """Write the pane into rows; make the measures null that the settings do not ask for."""
         if pane is not None:
             rows.integers[:, [_PANE_START, _PANE_END]] = pane
         if self.bases:
@@ -98,7 +98,7 @@ def of_settings(settings: EvaluatorSettings) -> Fixed:
 
 
 class WindowEngine:
-    """The window of one model as events come and go. Model, slice and pane are written into its rows.
+    """The window of one model, which events enter and leave.
 
     fixed         the values that follow from its settings.
     counters      the counters of measures/decisions.py and measures/steps.py.
@@ -134,10 +134,12 @@ class WindowEngine:
     # ---- events and time
 
     def apply(self, events: GivenEvents) -> Rows:
-        """Apply events, with or without class names as `classes.settle` set; return the rows that fall due.
+        """Apply events, with or without class names as `classes.settle` has set them.
 
-        The caller has checked the events' times by `check_times`, and sets `is_whole` once all events of an
-        update are applied.
+        Return the rows that fall due.
+
+        Before, the caller must check the events' times by `check_times`. Afterwards, the caller sets
+        `is_whole` once all events of an update are applied.
         """
         columns = self.begin(events)
         if self.signal is None:
@@ -145,7 +147,7 @@ class WindowEngine:
         return self.reported(self.signal.follow(self.window, columns, self.follow))
 
     def begin(self, events: GivenEvents) -> Columns:
-        """Return events, checked as for `apply`, in columns for `follow`; `reported` is to end the update."""
+        """Return events, checked as for `apply`, in columns for `follow`; `reported` must end the update."""
         if self.evidence is not None and events.weights is not None:
             raise InputError(
                 f"events of {self._names[0]!r} have weights, and nothing is proven about the evidence of "
@@ -168,7 +170,10 @@ class WindowEngine:
         self.window = weighted
 
     def _weighted(self) -> WeightedWindow:
-        """Return an empty weighted window. Its modules are imported here, since most jobs need none."""
+        """Return an empty weighted window.
+
+        The method imports the modules of weighted windows, since most jobs need none of them.
+        """
         from .weighted.window import WeightedWindow
 
         return WeightedWindow(self._settings, self.counters, self.classes)
@@ -182,7 +187,10 @@ class WindowEngine:
         return rows
 
     def _write_evidence(self, rows: Rows) -> None:
-        """Write the evidence of the rows of an update, all of them: the next rows read the latest block."""
+        """Write the evidence into the rows of an update, which must be all rows of the update.
+
+        The rows of the next update read the latest block.
+        """
         if self.evidence is None:
             return
         if len(rows) and self.classes.is_ranked:
@@ -197,11 +205,11 @@ class WindowEngine:
         placements: FloatArray = NO_FLOATS,
         clock: int = NO_TIME,
     ) -> list[Rows]:
-        """Apply events, or else advance time to `clock`; return the rows that fall due.
+        """Apply events, or else advance the time to `clock`; return the rows that fall due.
 
-        given, fed  for adaptive windows, as in `plan_steps`: for each event the most events that the window
-                    then holds, and 1 if the event's value was fed to ADWIN
-        placements  of weighted windows: if not empty, filled with the events' placement values
+        given, fed  only for adaptive windows, as in `plan_steps`: for each event the most events that the
+                    window then holds, and 1 if ADWIN received the event's value
+        placements  only for weighted windows: if not empty, filled with the events' placement values
         """
         parts = []
         events = len(columns.scores) if clock == NO_TIME else 0
@@ -222,21 +230,27 @@ class WindowEngine:
         if plan.events == len(steps.flags):
             self.window.follow(columns.part(start, end), steps, rows, placements[start:end])
             return
-        # steps without an event leave a value here that is not read
+        # at steps without an event this value is left as it is, and nothing reads it
         placed = np.empty(len(steps.flags) if len(placements) else 0)
         self.window.follow(columns.take(np.maximum(steps.events, 0)), steps, rows, placed)
         if len(placements):
             placements[start:end] = placed[steps.events >= 0]
 
     def advance_to(self, clock: int) -> Rows:
-        """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""
+        """Advance the time to `clock`, microseconds UTC.
+
+        Return the rows of the grid points before `clock`.
+        """
         if not self.fixed.rule.grid or not self.counters[SEQ]:
             return self.fixed.no_rows
         return self.reported(self.follow(self.classes.no_event(), clock=clock))
 
     @property
     def next_due(self) -> int:
-        """The grid point at which the next row is due if no event comes; END_OF_TIME: there is none."""
+        """The grid point at which the next row is due if no event comes.
+
+        END_OF_TIME if there is no such point.
+        """
         if not self.fixed.rule.grid or not self.counters[SEQ]:
             return END_OF_TIME
         due = self._course.next_due
@@ -245,7 +259,7 @@ class WindowEngine:
     # ---- rows
 
     def row_now(self) -> Rows:
-        """Return a row of the window's measures now."""
+        """Return a row with the measures of the present window."""
         rows, counters = self._blank(1), self.counters
         self.window.write_row(rows.numbers[0], rows.reasons[0])
         integers = rows.integers[0]
@@ -258,7 +272,7 @@ class WindowEngine:
         return rows
 
     def last_row(self) -> Rows:
-        """Return a row of the window's measures now, with the next row number."""
+        """Return a row with the measures of the present window, and the next row number."""
         rows = self.row_now()
         self.reported_seq = int(self.counters[SEQ])
         self.counters[NEXT_ROW] += 1
@@ -270,13 +284,16 @@ class WindowEngine:
         return Rows.blank(rows, (self._names,), none.config, none.columns)
 
     def _complete(self, rows: Rows, drift: Any) -> None:
-        """Write pane and drift of rows; make the measures null that the settings do not ask for."""
+        """Write pane and drift into rows; make the measures null that the settings do not ask for."""
         if self.signal is not None:
             rows.drift[:] = drift
         self.fixed.complete(rows, self._pane)
 
     def _times_held(self) -> Int64Array | None:
-        """Return the times of the events held, oldest first; None if the events have no times."""
+        """Return the times of the events that the window holds, oldest first.
+
+        None if the events have no times.
+        """
         times = self.window.held().times if self.window.is_timed else self._course.times()
         return times if times is not None and len(times) else None
 
@@ -284,11 +301,14 @@ class WindowEngine:
 
     @property
     def _course_fields(self) -> list[int]:
-        """Return the counters of the course that are part of a state."""
+        """Return the counters of the course that are a part of the state."""
         return list(WINDOW_FIELDS) if self.fixed.rule.grid or self.signal is not None else []
 
     def state(self) -> EvaluatorState:
-        """Return everything that later rows depend on. Sorted scores are left out: loading sorts again."""
+        """Return everything that later rows depend on.
+
+        Sorted scores are left out: a loaded engine sorts the scores again.
+        """
         counters, classes, held = self.counters, self.classes, self.window.held()
         model, slice_ = self._names
         return EvaluatorState(
@@ -303,7 +323,7 @@ class WindowEngine:
         )  # fmt: skip
 
     def load(self, state: EvaluatorState) -> None:
-        """Load a state that has events. O(events held)."""
+        """Load a state that has events. O(events in the window)."""
         counters = self.counters
         self.classes.load(state)
         counters[[SEQ, HELD, NEXT_ROW]] = state.seq, len(state.scores), state.next_row
@@ -324,13 +344,16 @@ class WindowEngine:
         self.window.load(state)
 
     def told_apart(self) -> WindowEngine:
-        """Return an engine with the same events, in which -1 and 0 are two classes, which were one."""
+        """Return an engine with the same events, in which -1 and 0 are two classes.
+
+        In this engine they are one class.
+        """
         engine = WindowEngine(self._settings, *self._names, self._pane)
         engine.load(told_apart(self.state()))
         return engine
 
     def remains(self) -> Remains:
-        """Return the counters to keep when the evaluator is dropped, so that its rows can continue later."""
+        """Return the counters that remain when the evaluator is dropped; from these its rows can continue."""
         return Remains(*self._names, *self.counters[REMAINING].tolist())
 
     def go_on(self, remains: Remains) -> None:
@@ -339,7 +362,7 @@ class WindowEngine:
         self.reported_seq = remains.seq
 
     def snapshot_bytes(self) -> int:
-        """Return the bytes that `state` takes in a snapshot. O(1)."""
+        """Return the number of bytes that `state` takes in a snapshot. O(1)."""
         classes, window = self.classes, self.window
         return evaluator_bytes(
             len(window), self._name_bytes + classes.name_bytes, len(classes.names),
@@ -349,6 +372,6 @@ class WindowEngine:
         )  # fmt: skip
 
     def live_bytes(self) -> int:
-        """Estimate the memory of the events held, in bytes."""
+        """Estimate the memory of the events in the window, in bytes."""
         evidence = 0 if self.evidence is None else self.evidence.detector.live_bytes()
         return self._course.nbytes + self.window.live_bytes() + evidence

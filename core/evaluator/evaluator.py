@@ -1,4 +1,4 @@
-"""ModelEvaluator: one model, one window, exact measures. The notebook API and the unit of a shard's state.
+"""ModelEvaluator: exact measures of one window of a model. It is the interface for notebooks.
 
 Parts
     A `WindowEngine` (engine.py) applies events to the window and makes rows. The window is a `UnitWindow`
@@ -46,19 +46,18 @@ from .state import EvaluatorState, Remains
 from .unit_window import tree_sizes
 
 _CHEAP_EVENTS = 1_000_000
-"""Most events of a window that a repr measures: sorting more events would delay the console noticeably."""
+"""The most events of a window that a repr measures: the sort of more would delay the console noticeably."""
 
 
 class ModelEvaluator:
     """Evaluate one model over a window of its events.
 
-    settings  the settings; None: the defaults
+    settings  the settings; None for the defaults
     model     the name in the column `model` of its rows
     slice     the name in the column `slice` of its rows
     pane      the start and the end of a Beam window, in microseconds UTC, for the rows; None: no window
-    choices   fields of `EvaluatorSettings` by keyword; they replace the values of `settings`.
-              They may be texts of the command: window="last:7d", every="1h", cost="severity",
-              measures="auc,h"
+    choices   fields of `EvaluatorSettings` by keyword; they replace the values of `settings`. The values may
+              be texts of the command: window="last:7d", every="1h", cost="severity", measures="auc,h"
 
     Raises ConfigError for an invalid setting.
 
@@ -107,7 +106,7 @@ class ModelEvaluator:
         )
 
     def _said(self) -> tuple[str, Measures | None]:
-        """Return the progress in words, and the measures, or None if measuring would take long."""
+        """Return the progress in words, and the measures; None for these if they would take long."""
         said = f"{self.settings.window}, {len(self):,} events held of {self.seq:,}"
         if not len(self) or len(self) > _CHEAP_EVENTS:
             return said, None
@@ -122,7 +121,7 @@ class ModelEvaluator:
 
     @property
     def seq(self) -> int:
-        """Number of events applied so far."""
+        """The number of events that were applied so far."""
         return int(self._engine.counters[SEQ])
 
     # ---- events
@@ -145,11 +144,11 @@ class ModelEvaluator:
         times      n times: numbers since 1970 UTC in `time_unit`, datetime64, datetimes (no zone = UTC),
                    dates, timestamps of pandas or Beam, or texts in RFC 3339
         time_unit  "s", "ms", "us" or "ns": the unit of times that are numbers; other times ignore it
-        weights    n finite numbers above 0, what each event counts; all are 1 by default
+        weights    n finite numbers above 0, the weight of each event; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 
-        Raises InputError, and applies nothing, if a value cannot be used. Warns once (`TimeUnitWarning`) if
-        times look like numbers in another unit, or if too few classes are common (`ClassesWarning`).
+        Raises InputError, and applies nothing, if a value cannot be used. Warns once if times look like
+        numbers in another unit (`TimeUnitWarning`), or if few classes are common (`ClassesWarning`).
         """
         score_array = as_event_scores(scores, self.settings.probabilities)
         time_array = None if times is None else self._times.read(times, time_unit)
@@ -202,10 +201,10 @@ class ModelEvaluator:
     def prepare(self, events: GivenEvents) -> WindowEngine:
         """Check events before they are applied; return the engine that applies them.
 
-        Raises InputError if an earlier update was interrupted, or if the events do not fit those before.
+        Raises InputError if an earlier update was interrupted, or if the events do not fit earlier events.
         """
         self._refuse_broken()
-        self._engine.fixed.check_times(events.times)  # of all events: curves apply them part by part
+        self._engine.fixed.check_times(events.times)  # all events: curves apply them part by part
         self._engine.classes.settle(events.label_classes is not None)
         return self._engine
 
@@ -222,7 +221,7 @@ class ModelEvaluator:
         return Rows.concat(parts)
 
     def _refuse_broken(self) -> None:
-        """Raise InputError if an earlier update was interrupted between ranking and decisions."""
+        """Raise InputError if an earlier update was interrupted between the ranking and the decisions."""
         if not self._engine.is_whole:
             raise InputError(
                 f"the window of {self.model!r} is not whole, since an update was interrupted; go on from a "
@@ -240,10 +239,10 @@ class ModelEvaluator:
     def advance(
         self, clock: float | date | np.datetime64, *, time_unit: Literal["s", "ms", "us", "ns"] = "s"
     ) -> Rows:
-        """Advance time to `clock`; return the rows of the grid points before it.
+        """Advance the time to `clock`; return the rows of the grid points before it.
 
         clock      a time, as `update` takes times
-        time_unit  the unit of `clock` where it is a number
+        time_unit  the unit of `clock`, if `clock` is a number
 
         Only rows on a grid of times depend on `clock`; if rows come after events, `advance` does nothing.
         """
@@ -263,8 +262,8 @@ class ModelEvaluator:
     def finish(self) -> Rows:
         """Return the last row and the last curve, unless the last event applied has made them already.
 
-        A second call without events in between returns no row again. It returns the curve again if the last
-        event made the last row, since the state does not record that a curve was returned.
+        A second call without events in between returns no row. It returns the curve again if the last event
+        made the last row, since the state does not record that a curve was returned.
         """
         self._refuse_broken()
         doubt_classes_at_end(self._doubt)
@@ -283,7 +282,7 @@ class ModelEvaluator:
         return rows
 
     def remains(self) -> Remains:
-        """Return the counters to keep when the evaluator is dropped after `finish`, for `returning`."""
+        """Return the counters that remain when the evaluator is dropped after `finish`."""
         return self._engine.remains()
 
     @classmethod
@@ -292,7 +291,7 @@ class ModelEvaluator:
     ) -> ModelEvaluator:
         """Return an evaluator with an empty window, whose rows continue those of a dropped evaluator.
 
-        remains  what `remains()` of the dropped evaluator gave
+        remains  the counters that `remains()` of the dropped evaluator gave
         """
         self = cls(settings, model=remains.model, slice=remains.slice, pane=pane)
         self.go_on(remains)
@@ -302,21 +301,21 @@ class ModelEvaluator:
         """Continue the rows of a dropped evaluator; this evaluator has no events yet."""
         self._engine.go_on(remains)
 
-    # ---- what the window says now
+    # ---- the measures and the curve of the present window
 
     def measures(self) -> Measures:
-        """Return the measures of the window now."""
+        """Return the measures of the present window."""
         self._refuse_broken()
         return self._engine.row_now().measures(0)
 
     def curve(self, points: CurvePoints = POINTS_THINNED) -> RocCurve:
-        """Return the ROC curve of the window now, with its hull and calibration.
+        """Return the ROC curve of the present window, with its hull and its calibration.
 
-        points  "thinned": a point within 1/200 of the point before, in both rates, is left out, and the area
-                differs from the AUC by up to 1/200. "all": a point for each score; the area is the AUC
+        points  "thinned" leaves out a point within 1/200 of the point before, in both rates, so that the area
+                differs from the AUC by up to 1/200. "all" has a point for each score; the area is the AUC
 
-        O(k), and the time to sort the events since the last row. Raises InputError if labels are classes and
-        the settings name no positive class, ConfigError for other `points`.
+        The cost is O(k), and the time to sort the events since the last row. Raises InputError if labels are
+        classes and the settings name no positive class, ConfigError for other `points`.
         """
         self._refuse_broken()
         if not self._engine.classes.is_ranked:
@@ -324,7 +323,7 @@ class ModelEvaluator:
         return self._engine.window.curve(checked_points("points", points))
 
     def curve_due(self) -> WindowCurve:
-        """Return the curve of the window now, as rows have it beside them."""
+        """Return the curve of the present window as a record."""
         engine = self._engine
         greatest = int(engine.counters[GREATEST])
         time = None if greatest == NO_TIME else greatest
@@ -340,9 +339,9 @@ class ModelEvaluator:
 
     @classmethod
     def from_state(cls, settings: EvaluatorSettings, state: EvaluatorState) -> ModelEvaluator:
-        """Return an evaluator with a state: its later rows are those of the first owner. O(events held).
+        """Return an evaluator with a state: its later rows are those of the state's evaluator. O(events).
 
-        Raises CorruptBytesError if the numbers of the state cannot be an evaluator's.
+        Raises CorruptBytesError if no evaluator can have the numbers of the state.
         """
         with reading(f"{state.model!r} in a snapshot"):
             self = cls(settings, model=state.model, slice=state.slice, pane=state.pane)
@@ -351,7 +350,7 @@ class ModelEvaluator:
             return self
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot of this model: what `from_bytes` goes on from. O(events held)."""
+        """Return a snapshot of this model: `from_bytes` reads it. O(events in the window)."""
         return Snapshot.of_evaluator(self.settings, self.state()).pack()
 
     @classmethod
@@ -377,7 +376,7 @@ class ModelEvaluator:
 def warm_up(settings: EvaluatorSettings, *, largest_first: bool = False) -> None:
     """Compile the kernels that an evaluator with these settings needs. Only a process's first call does work.
 
-    largest_first  whether to begin with the largest kernels: a process beside begins with the others
+    largest_first  whether to begin with the largest kernels: another process begins with the other kernels
 
     Takes seconds the first time on a machine, then a fraction of a second to load them from the cache folder
     (kernels/compile.py).

@@ -1,12 +1,12 @@
 """The steps of a window: which events enter and leave, and when a row is due.
 
 This module turns a window rule and an emission into steps. Rankings, decisions and rows then apply the same
-steps. `Course` has the shared counters. It also has the times of the events held, because windows and grids
-by time depend on these times.
+steps. `Course` has the shared counters. `Course` also has the times of the events in the window, because
+windows and grids by time depend on these times.
 
 A step is an event, or a moment at which only time advances (a row on a grid is due). The bits of the step's
 flag tell the two apart (`measures.steps`). `leaving` says how many of the oldest events leave. The window's
-events are in order of arrival; in windows by time, in order of (time, arrival).
+events are in order of arrival, or, in windows by time, in order of (time, arrival).
 
 The steps are a pure function of the events and the settings; they do not depend on how events are cut into
 calls.
@@ -29,18 +29,20 @@ from ..rows.columns import INTEGER_COLUMNS
 from ..settings.windows import COUNT, DURATION, GIVEN
 
 TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COUNTERS, COUNTERS + 8)
-"""Fields of an evaluator's counters, int64, behind those of its decisions (measures/decisions.py). In order:
-slot of the oldest event in the ring of times; number of the next row; greatest time applied; the clock (the
-greatest time, or a grid point after it); last grid point with a row; whether the window changed since the
-last row; whether the window shrank since the last row; next event of the batch."""
+"""The places in an evaluator's counters, int64, behind those of its decisions (measures/decisions.py). In
+order: the slot of the oldest event in the ring of times; the number of the next row; the greatest time that
+was applied; the clock (the greatest time, or a grid point after it); the last grid point with a row; whether
+the window changed since the last row; whether the window became smaller since the last row; the next event of
+the batch.
+"""
 
 ALL_COUNTERS = COUNTERS + 8
 
 WINDOW_FIELDS = (CLOCK, LAST_DUE, CHANGED, DRIFTED)
-"""Counters that a state stores in a part of their own: rows on a grid and `drift` depend on them."""
+"""The counters that a state stores in a part of their own: rows on a grid and `drift` depend on them."""
 
 REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
-"""Counters from which rows continue when an evaluator returns: the fields of `Remains`."""
+"""The counters from which rows continue when an evaluator returns: they are the fields of `Remains`."""
 
 _ROW, _SEQ, _EVENTS, _TIME, _DUE, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 
@@ -48,9 +50,9 @@ _ROW, _SEQ, _EVENTS, _TIME, _DUE, _PANE_START, _PANE_END, _START, _END = range(l
 class WindowRule(NamedTuple):
     """A window and an emission as numbers, for kernels.
 
-    kind, size  see `EveryWindow.rule`
-    every       events between rows; 0: rows are on the grid
-    grid        microseconds between grid points; 0: none
+    kind, size  the kind and the number of `EveryWindow.rule`
+    every       the number of events between rows; 0 if rows are on a grid
+    grid        the microseconds between grid points; 0 if there is no grid
     """
 
     kind: int
@@ -66,7 +68,10 @@ _ONE_SLIDES = _ONE_ENTERS._replace(leaving=np.ones(1, np.int64))
 
 
 def sliding_steps(events: int, held: int, size: int | None) -> Steps:
-    """Return the steps, without rows, of events that enter a window of the last `size` events (None: all)."""
+    """Return the steps of events that enter a window of the last `size` events, without rows.
+
+    A `size` of None means all events.
+    """
     if events == 1:
         return _ONE_SLIDES if held == size else _ONE_ENTERS
     leaving = np.zeros(events, np.int64)
@@ -82,7 +87,10 @@ def _grid_at_or_after(time: int, grid: int) -> int:
 
 @entry
 def next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
-    """Return the grid point at which the next row would be due if no event came; NO_TIME: none."""
+    """Return the grid point at which the next row would be due if no event came.
+
+    NO_TIME if there is no such point.
+    """
     if counters[CHANGED] != 0:
         due = _grid_at_or_after(counters[CLOCK], rule.grid)
     elif rule.kind == DURATION and counters[HELD] > 0:
@@ -114,13 +122,13 @@ def _let_go(counters: Int64Array, times: Int64Array, gone: int) -> None:
 
 @inlined
 def _hold(counters: Int64Array, times: Int64Array, time: int, in_order: bool) -> int:
-    """Insert a time into the ring, at its end if `in_order`; return how many later times it stands before."""
+    """Insert a time into the ring, at its end if `in_order`; return how many later times stand behind it."""
     shift = 0
     if len(times) > 0:
         place = (counters[TIME_HEAD] + counters[HELD]) % len(times)
         if not in_order:
             at_most = counters[HELD]
-            while shift < at_most:  # binary search: the times in the ring ascend
+            while shift < at_most:  # this is a binary search: the times in the ring ascend
                 middle = (shift + at_most) // 2
                 if times[(place - 1 - middle) % len(times)] <= time:
                     at_most = middle
@@ -137,7 +145,7 @@ def _hold(counters: Int64Array, times: Int64Array, time: int, in_order: bool) ->
 def write_row(
     counters: Int64Array, times: Int64Array, due: int, integers: Int64Array, drift: Int8Array, row: int
 ) -> None:
-    """Write the columns that identify a row, the number of events in its window, and its drift flag."""
+    """Write the columns that identify a row, the number of events in the row's window, and the drift flag."""
     integers[row, _ROW] = counters[NEXT_ROW]
     integers[row, _SEQ] = counters[SEQ]
     integers[row, _EVENTS] = counters[HELD]
@@ -171,15 +179,17 @@ def plan_steps(
 ) -> tuple[int, int]:
     """Write the steps of a batch from event `counters[AT]` on; return the numbers of steps and rows written.
 
-    times       times of the batch's events, or empty
-    given, fed  for windows of kind GIVEN, else empty: for each event the most events that the window then
-                holds, and 1 if the event's value was fed to ADWIN
-    end         event at which to stop; at most the batch's number of events
-    clock       time to advance to after the last event; NO_TIME: time does not advance
+    times       the times of the batch's events, or empty
+    given, fed  only for windows of kind GIVEN, else empty: for each event the most events that the window
+                then holds, and 1 if ADWIN received the event's value
+    end         the event at which to stop; at most the batch's number of events
+    clock       the time to advance to after the last event; NO_TIME if time does not advance
     counters    changed, without SEQ and HELD, which are counted when the steps are applied
-    held_times  ring of the times held, with room for the batch's times; empty if events have no times
-    events ...  filled with the steps; when they are full, the kernel returns, and continues at the next call
-    integers, drift  columns of the rows, at least as long as the steps
+    held_times  the ring of the times in the window, with room for the batch's times; empty if events have no
+                times
+    events ...  the arrays that receive the steps; when they are full, the kernel returns, and continues at
+                the next call
+    integers, drift  the columns of the rows, at least as long as the steps
     """
     seq, held = counters[SEQ], counters[HELD]
     steps = rows = 0
@@ -236,17 +246,18 @@ def plan_steps(
 
 
 _STEPS_AT_ONCE = 65_536
-"""Most steps of a plan with rows on a grid: the number of such rows is not known ahead."""
+"""The most steps of a plan with rows on a grid: the number of such rows is not known before."""
 
 
 class Plan(NamedTuple):
     """Some steps of a batch, and the rows that fall due.
 
     steps     the steps, in order.
-    start     index in the batch of the first event of the steps.
-    events    number of steps that are events.
-    integers  whole-number columns of the rows, such as row number, seq and events held.
-    drift     int8 of each row: 1 if the window shrank since the row before.
+    start     the index in the batch of the first event of the steps.
+    events    the number of steps that are events.
+    integers  the whole-number columns of the rows, such as row number, seq and the number of events in the
+              window.
+    drift     int8 of each row: 1 if the window became smaller since the row before.
     """
 
     steps: Steps
@@ -257,7 +268,7 @@ class Plan(NamedTuple):
 
 
 def fresh_counters() -> Int64Array:
-    """Return the counters of an evaluator without events; CLASSES is not set."""
+    """Return the counters of an evaluator without events, in which CLASSES is not set yet."""
     counters = np.zeros(ALL_COUNTERS, np.int64)
     counters[[LAST_LABEL, MAJORITY]] = -1
     counters[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
@@ -265,13 +276,13 @@ def fresh_counters() -> Int64Array:
 
 
 class Course:
-    """The counters of an evaluator, the rule of its window, and the times of the events held.
+    """The counters of an evaluator, the rule of its window, and the times of the events in the window.
 
     rule         the rule of the window and its rows.
-    limit        number of events of a full window; None: the window has no greatest number.
-    keeps_times  whether the times of the events held are kept here, once events have times.
+    limit        the number of events in a full window; None if the window has no greatest number.
+    keeps_times  whether this object keeps the times of the events in the window, once events have times.
 
-    The caller of `plan` counts SEQ and HELD; the other counters are kept here.
+    The caller of `plan` counts SEQ and HELD; this object keeps the other counters.
     """
 
     def __init__(self, rule: WindowRule, limit: int | None, keeps_times: bool) -> None:
@@ -288,20 +299,26 @@ class Course:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the times kept."""
+        """The number of bytes of the times that the course keeps."""
         return self._times.nbytes
 
     @property
     def next_due(self) -> int:
-        """The grid point at which the next row is due if no event comes; NO_TIME: there is none."""
+        """The grid point at which the next row is due if no event comes.
+
+        NO_TIME if there is no such point.
+        """
         return int(next_due(self.rule, self.counters, self._times))
 
     def times(self) -> Int64Array:
-        """Return the times of the events held, the oldest first; empty if no times are kept."""
+        """Return the times of the events in the window, the oldest first.
+
+        Empty if the course keeps no times.
+        """
         return unrolled(self._times, int(self.counters[TIME_HEAD]), self._held) if self.is_timed else NO_INT64
 
     def load(self, times: Int64Array) -> None:
-        """Replace the times kept by `times`, the oldest first."""
+        """Replace the times that the course keeps by `times`, the oldest first."""
         if self._keeps_times:
             self._times = with_room(times, capacity_for(len(times), self._limit))
 
@@ -312,9 +329,11 @@ class Course:
     def plan(
         self, events: int, times: Int64Array | None, given: Int64Array, fed: Int8Array, clock: int
     ) -> Iterator[Plan]:
-        """Yield the plans of a batch of `events` events. The caller must apply each plan before the next.
+        """Yield the plans of a batch of `events` events.
 
-        times, given, fed, clock  see `plan_steps`; times None: the events have no times
+        The caller must apply each plan before the caller takes the next plan.
+
+        times, given, fed, clock  as in `plan_steps`; times are None if the events have no times
         """
         counters, rule = self.counters, self.rule
         counters[AT] = 0
@@ -326,7 +345,7 @@ class Course:
             numbers, leaving, shifts = np.empty((3, room), np.int64)
             steps = Steps(numbers, np.empty(room, np.int8), leaving, shifts)
             seq = int(counters[SEQ])
-            due = (seq + room) // rule.every - seq // rule.every if rule.every else room  # rows at most
+            due = (seq + room) // rule.every - seq // rule.every if rule.every else room  # the most rows
             integers, drift = np.full((due, len(INTEGER_COLUMNS)), NO_TIME), np.empty(due, np.int8)
             count, due = plan_steps(
                 rule, NO_INT64 if times is None else times, given, fed, events, clock, counters,
@@ -342,7 +361,10 @@ class Course:
                 return
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring of times. A full window needs no more room: an event leaves before another enters."""
+        """Make the ring of times larger.
+
+        A full window needs no more room, because an event leaves before another enters.
+        """
         if (room := capacity_for(wanted, self._limit)) > len(self._times):
             times = self.times() if self.is_timed else np.full(self._held, NO_TIME)
             self._times = with_room(times, room)

@@ -1,7 +1,10 @@
-"""The columns of a row that give evidence: its logarithm, where it began, the events of a block, the bound.
+"""The columns of a row that give evidence.
+
+They are the logarithm of the evidence, where evidence began, the number of events of a block, and the bound.
 
 Evidence is over all events of an evaluator, not over those of its window. So the detector runs beside the
-window. It is fed the events of an update; a row then reads the latest block that was full at the row's `seq`.
+window. The detector receives the events of an update; a row then reads the latest block that was full at the
+row's `seq`.
 """
 
 from __future__ import annotations
@@ -20,15 +23,15 @@ _SEQ = INTEGER_COLUMNS.index("seq")
 _MEASURES = slice(slots.EVIDENCE, slots.EVIDENCE_BOUND + 1)
 _NUMBERS = slice(slots.MEASURES + slots.EVIDENCE, slots.MEASURES + slots.EVIDENCE_BOUND + 1)
 _CHOSEN = ("wanted", "blocks", "gap")
-"""The settings of a detector, by their names in the detector."""
+"""The settings of a detector, by the names that the detector gives them."""
 
 
 class EvidenceColumns:
-    """The detector of an evaluator, and what its rows read.
+    """The detector of an evaluator, and the columns that rows read from it.
 
-    Invariant: `_ends` has the `seq` of each block that became full in the present update, and `_table` the
-    columns of a row from there on; its first line is for rows before these blocks. `_why` has the reason why
-    a line has nulls. The end of a period that gives the bound has a line, too.
+    Invariant: `_ends` has the `seq` of each block that became full in the present update, and `_table` a line
+    of the columns of a row for each of these blocks; the first line is for rows before these blocks. `_why`
+    has the reason for the nulls of each line. The end of a period that gives the bound has a line, too.
     """
 
     def __init__(self, settings: EvaluatorSettings) -> None:
@@ -40,7 +43,7 @@ class EvidenceColumns:
         self._table, self._why = self._latest(0)
 
     def load(self, data: bytes, seq: int) -> None:
-        """Take a detector's state, after `seq` events; ValueError if the state has other settings."""
+        """Load a detector's state, after `seq` events; raises ValueError if the state has other settings."""
         detector = EvidenceBelow.from_bytes(data)
         is_alike = all(getattr(detector, name) == getattr(self.detector, name) for name in _CHOSEN)
         if not is_alike:
@@ -52,7 +55,10 @@ class EvidenceColumns:
         self._table, self._why = self._latest(seq - detector.events)
 
     def _latest(self, before: int) -> tuple[FloatArray, Int64Array]:
-        """Return the line of the detector's state, as one row; `before` events came before the detector's."""
+        """Return the line of columns for the detector's state, as one row.
+
+        `before` is the number of events before the detector's first event.
+        """
         detector = self.detector
         since = None if detector.since is None else before + detector.since
         line = [detector.evidence, since, detector.block_events, detector.bound]
@@ -60,7 +66,7 @@ class EvidenceColumns:
         return np.array([line], np.float64), np.array([why])
 
     def follow(self, labels: Int8Array, scores: FloatArray, times: Int64Array | None, seq: int) -> None:
-        """Feed the events of an update, before which `seq` events were applied."""
+        """Give the events of an update to the detector, after `seq` events of earlier updates."""
         learnt = self.detector.learns
         blocks = self.detector.follow(labels, scores, times)
         before = seq + len(scores) - self.detector.events
@@ -76,11 +82,11 @@ class EvidenceColumns:
         self._why = np.concatenate([self._why, np.full(len(newer), why)])
 
     def settle(self) -> None:
-        """Forget the blocks of the present update but the latest; its rows are written."""
+        """Forget the blocks of the present update except the latest; the rows of the update are written."""
         self._ends, self._table, self._why = NO_INT64, self._table[-1:], self._why[-1:]
 
     def write(self, rows: Rows) -> None:
-        """Write the columns of rows."""
+        """Write the columns of evidence into rows."""
         lines = np.searchsorted(self._ends, rows.integers[:, _SEQ], "right")
         found = self._table[lines]
         rows.numbers[:, _NUMBERS] = found

@@ -1,4 +1,4 @@
-"""The common parts of windows: events that come, in columns, and the classes met.
+"""The common parts of windows: the columns of events that come, and the classes that came.
 
 `UnitWindow` (unit_window.py) is the window of events that count 1 each, `WeightedWindow` (weighted/window.py)
 the window of events with weights. An evaluator has one of the two.
@@ -26,7 +26,7 @@ RANKING = slice(0, RANKING_MEASURES)
 
 
 class Columns(NamedTuple):
-    """Columns of events or steps: scores, labels (1 for positives), codes of classes, times, weights.
+    """The columns of events or steps: scores, labels (1 for positives), codes of classes, times, and weights.
 
     `weights` is empty if every event counts once.
     """
@@ -45,7 +45,7 @@ class Columns(NamedTuple):
         return self.take(slice(start, end))
 
     def take(self, events: slice | Int64Array) -> Columns:
-        """Return the events of a slice, or at some indices."""
+        """Return the events of a slice, or the events at some indices."""
         times = None if self.times is None else self.times[events]
         return Columns(
             self.scores[events], self.labels[events], self.label_codes[events], self.predicted_codes[events],
@@ -54,17 +54,20 @@ class Columns(NamedTuple):
 
 
 class Classes:
-    """The classes that an evaluator has met: their codes, and how many events of each the window holds.
+    """The classes of an evaluator's events.
+
+    It has the code of each class, and how many events of each class the window holds.
 
     Labels 1 and 0 have the codes 1 and 0. Named classes are numbered in the order in which they appear. A
     positive class that the settings name gets the code 0.
 
-    counts         int64 (4, classes or more): LABELS, PREDICTIONS, CORRECT, LAST_SEEN (measures/decisions.py)
+    counts         int64 (4, classes or more), with the lines LABELS, PREDICTIONS, CORRECT, LAST_SEEN
+                   (measures/decisions.py)
     is_multiclass  whether classes have names; None before the first event
     is_ranked      whether the positive class is known, so that scores can be ranked
-    positive       code of the positive class; -1: not known
+    positive       the code of the positive class; -1 if it is not known
     first_class    the class that both baselines predict before any label (`apply_decisions`)
-    name_bytes     length of the names in UTF-8
+    name_bytes     the length of the names in UTF-8, in bytes
     """
 
     def __init__(self, settings: EvaluatorSettings, counters: Int64Array) -> None:
@@ -86,11 +89,11 @@ class Classes:
 
     @property
     def dtype(self) -> Any:
-        """Type of the codes."""
+        """The type of the codes."""
         return np.int32 if self.is_multiclass else np.int8
 
     def settle(self, is_multiclass: bool) -> None:
-        """Set whether events have named classes; InputError if earlier events differ."""
+        """Set whether events have named classes; raises InputError if earlier events differ."""
         if self.is_multiclass is None:
             self.is_multiclass = is_multiclass
             if not is_multiclass:
@@ -108,9 +111,9 @@ class Classes:
             )
 
     def first_apart(self, events: GivenEvents) -> int:
-        """Return the first event from which on -1 and 0 are two classes, having been one (`Negatives`).
+        """Return the first event from which on -1 and 0 are two classes, not one class (`Negatives`).
 
-        The number of events: there is no such event.
+        Return the number of events if there is no such event.
         """
         if events.label_classes is None or events.predicted is None:
             return len(events.scores)
@@ -121,9 +124,9 @@ class Classes:
 
     def columns(self, events: GivenEvents, has_weights: bool) -> Columns:
         """Return events in columns for a window; in a window with weights, the default weight is 1."""
-        scores = events.scores + 0.0  # makes 0.0 of -0.0, which are the same score
+        scores = events.scores + 0.0  # makes 0.0 of -0.0, which is the same score
         if events.label_classes is None or events.predicted is None:
-            # a copy: the labels are kept until the next row, while the caller may change its array
+            # copies the labels: they are kept until the next row, while the caller may change its array
             labels = np.array(events.labels, np.int8)
             label_codes: Codes = labels
             predicted_codes: Codes = (scores >= self._settings.threshold).view(np.int8)
@@ -154,7 +157,7 @@ class Classes:
         self._counters[LAST_LABEL] = state.last_label
 
     def _encode(self, column: TextColumn, side: int) -> Codes:
-        """Return the codes of the labels, or of the predictions; classes are numbered as they appear."""
+        """Return the codes of labels or of predictions; new classes get the next numbers."""
         used, first = np.unique(column.codes, return_index=True)
         table = np.zeros(len(column.values), np.int32)
         for entry in used[np.argsort(first, kind="stable")].tolist():
@@ -163,7 +166,7 @@ class Classes:
         return codes
 
     def _code_on(self, side: int, name: str) -> int:
-        """Return the code of a class of labels, or of predictions."""
+        """Return the code of a class, which a label or a prediction has."""
         if not self._negatives.takes(name):
             return self._code(name)
         before, after = self._negatives.meet(name, side)

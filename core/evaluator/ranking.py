@@ -1,11 +1,11 @@
 """The window's events in score order, and the ranking measures of a row. Two implementations make equal rows.
 
-`SortedRanking` keeps sorted arrays. It merges later changes into them when a row needs this, and scans them.
-It does no work between rows, and holds any number of events. `TreeRanking` keeps a ScoreTree, in which nearly
-every measure is current after every event, so that a whole batch with its rows is one call of a kernel. Other
-measures are made at the row from the tree's hull or its entries (measures/at_row.py). Both classes make a row
-from the same whole numbers and exact sums: rows are equal to the last bit, also when one of the classes
-replaces the other. `unit_window.tree_sizes` chooses the class.
+`SortedRanking` keeps sorted arrays. It merges later events into these arrays when a row needs them, and then
+scans the arrays. It does no work between rows, and holds any number of events. `TreeRanking` keeps a
+ScoreTree, in which nearly every measure is current after every event, so that a whole batch with its rows is
+one call of a kernel. Other measures are computed at the row from the tree's hull or its entries
+(measures/at_row.py). Both classes make a row from the same whole numbers and exact sums: rows are equal to
+the last bit, even if one of the classes replaces the other. `unit_window.tree_sizes` chooses the class.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ..settings.evaluator import EvaluatorSettings
 from .ranked import Ranked, stride_of
 
 _FEW = 1_000
-"""Number of events up to which one sort by two keys is faster than a sort of each class."""
+"""The number of events up to which one sort by two keys is faster than a sort of each class."""
 
 
 class SortedRanking(Ranked):
     """A ranking that is sorted when a row needs it, by a merge with the events entered and left since.
 
-    The sorted arrays lack the newest events held, `_fresh` of them, and still have the events `_removed`.
+    The sorted arrays lack the newest `_fresh` events of the window, and still have the events `_removed`.
     """
 
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
@@ -52,11 +52,11 @@ class SortedRanking(Ranked):
     def follow(
         self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
     ) -> None:
-        """Apply steps; write each row that falls due to a row of `numbers` and of `reasons`.
+        """Apply steps; write each row that falls due into a row of `numbers` and of `reasons`.
 
         Events enter in order of arrival; the window decides how many leave.
 
-        labels, scores  an element for each step; without meaning at steps at which no event enters
+        labels, scores  one element for each step; it has no meaning at steps at which no event enters
         """
         start = row = 0
         ends = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist() if len(numbers) else []
@@ -96,7 +96,7 @@ class SortedRanking(Ranked):
         self._make_room(self._held - evicted + stays)
         self._head = (self._head + evicted) % len(self._scores)
         self._held -= evicted
-        if self._fresh >= self._held:  # the sorted arrays have none of the events held
+        if self._fresh >= self._held:  # the sorted arrays have none of the events in the window
             self._sort_anew()
         write_ring(self._scores, self._head + self._held, scores[n - stays :])
         write_ring(self._labels, self._head + self._held, labels[n - stays :])
@@ -106,7 +106,7 @@ class SortedRanking(Ranked):
     def _apply_out_of_order(
         self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
     ) -> None:
-        """Apply events that enter before later events of the window; sort all events at the next row."""
+        """Apply events that enter before later events of the window; the next row sorts all events again."""
         self._make_room(self._held + len(scores))
         insert_shifted(self._scores, self._labels, self._head, self._held, scores, labels, shifts)
         self._head = (self._head + gone) % len(self._scores)
@@ -114,29 +114,32 @@ class SortedRanking(Ranked):
         self._sort_anew()
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring and move its oldest event to slot 0. A window of n events never needs more than n."""
+        """Make the ring larger and move its oldest event to slot 0.
+
+        A window of n events never needs more than n slots.
+        """
         if wanted > len(self._scores):
             room = capacity_for(wanted, self._limit)
             labels, scores = self.to_arrays()
             self._scores, self._labels, self._head = with_room(scores, room), with_room(labels, room), 0
 
     def _sort_anew(self) -> None:
-        """Empty the sorted arrays: the next sort is of all events held."""
+        """Empty the sorted arrays: the next sort is a sort of all events in the window."""
         self._sorted_scores, self._sorted_labels, self._fresh = NO_FLOATS, NO_INT8, self._held
         self._removed.clear()
 
     @property
     def _gone(self) -> int:
-        """Number of events that the sorted arrays have and that left the window."""
+        """The number of events that are in the sorted arrays and have left the window."""
         return len(self._sorted_scores) + self._fresh - self._held
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
-        """Return labels and scores of the window, the oldest event first."""
+        """Return the labels and the scores of the window, the oldest event first."""
         scores = unrolled(self._scores, self._head, self._held)
         return unrolled(self._labels, self._head, self._held), scores
 
     def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
-        """Return the window's distinct scores, ascending, and the negatives and positives at each.
+        """Return the window's distinct scores, ascending, and the negatives and positives at each score.
 
         O(k), if the arrays are sorted.
         """
@@ -151,7 +154,7 @@ class SortedRanking(Ranked):
         changes = self._fresh + self._gone
         if not changes:
             return
-        if changes > self._held:  # a merge would cost more
+        if changes > self._held:  # a merge would cost more than a sort
             self._sort_anew()
         first = (self._head + self._held - self._fresh) % len(self._scores)
         added = _sorted(
@@ -165,7 +168,7 @@ class SortedRanking(Ranked):
             scores = np.empty(len(self._sorted_scores) + self._fresh)
             labels = np.empty(len(scores), np.int8)
             n = merge_sorted(self._sorted_scores, self._sorted_labels, *left, *added, scores, labels)
-            if n < 0:  # an update was interrupted half-way
+            if n < 0:  # an update was interrupted before its end
                 raise InputError(
                     "the window is not whole, since an update was interrupted; go on from a snapshot"
                 )
@@ -174,7 +177,7 @@ class SortedRanking(Ranked):
         self._removed.clear()
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write the window's measures now into one row; the window makes infinite measures null."""
+        """Write the measures of the present window into one row; the window makes infinite measures null."""
         self._sort()
         scores, labels, settings = self._sorted_scores, self._sorted_labels, self._settings
         edge_negatives, edge_positives = np.empty((2, len(scores) + 1), np.int64)
@@ -192,21 +195,24 @@ class SortedRanking(Ranked):
         self._write_with_values(numbers, reasons)
 
     def _fixed_point(self) -> float:
-        """Return the scale of the loss that a tree of this window would keep; 0 if a tree would keep none."""
+        """Return the scale of the loss that a tree of this window would keep.
+
+        0 if such a tree would keep no loss.
+        """
         if self._curvature is None or max(self._held, self._limit or 0) > EXACT_EVENTS:
             return 0.0
         return fixed_point_scale(max(LEAST_CAPACITY, self._held) if self._limit is None else self._limit + 1)
 
     def live_bytes(self) -> int:
         """Estimate the ranking's memory in bytes."""
-        headers = 500 * len(self._removed)  # two array headers each
+        headers = 500 * len(self._removed)  # two array headers for each element
         return headers + 9 * (self._gone + len(self._scores) + len(self._sorted_scores))
 
 
 class TreeRanking(Ranked):
     """A ranking that is current after every event, with the methods of `SortedRanking`.
 
-    O(log k) an event for AUC, O(log^2 k) with the hull.
+    An event costs O(log k) for the AUC, and O(log^2 k) with the hull.
     """
 
     _ask: Ask
@@ -245,9 +251,9 @@ class TreeRanking(Ranked):
     def follow(
         self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
     ) -> None:
-        """See `SortedRanking`."""
+        """Apply steps and write due rows, as in `SortedRanking`."""
         start = row = 0
-        stops = []  # steps at which Python reads the tree for a row
+        stops = []  # the steps at which Python reads the tree for a row
         if self._at_row.anything and len(numbers):
             stops = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist()
         while start < len(scores):
@@ -285,12 +291,12 @@ class TreeRanking(Ranked):
         return BRIDGES_FROM * self._stride - len(tree)
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `SortedRanking`."""
+        """Write the measures of the present window into one row, as in `SortedRanking`."""
         row = self._window.tree.rows_now(self._ask)
         self._write(row, numbers[np.newaxis], reasons[np.newaxis])
 
     def _write(self, rows: Any, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write rows from records of ROW, one at a time if some measures are made at the row (`AtRow`)."""
+        """Write rows from records of ROW, one at a time if some measures come from the tree (`AtRow`)."""
         write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
         tree = self._window.tree
         if self._at_row.anything and 0 < tree.positives < len(tree):
@@ -305,24 +311,24 @@ class TreeRanking(Ranked):
             self._write_with_values(numbers[0], reasons[0])
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
-        """See `SortedRanking`."""
+        """Return the labels and the scores of the window, as in `SortedRanking`."""
         return self._window.to_arrays()
 
     def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
-        """See `SortedRanking`. O(k)."""
+        """Return the distinct scores and the numbers of events at each, as in `SortedRanking`. O(k)."""
         entries = self._window.tree.to_sorted()
         return entries.scores, entries.negatives, entries.positives
 
     def live_bytes(self) -> int:
-        """See `SortedRanking`."""
+        """Estimate the ranking's memory in bytes."""
         return self._window.nbytes
 
 
 def _sorted(scores: FloatArray, labels: Int8Array) -> tuple[FloatArray, Int8Array]:
     """Sort events by (score, label).
 
-    Many events are sorted by class, then merged. Microseconds of this method / of lexsort: 7 / 2 for 100
-    events, 12 / 14 for 1,000, 73 / 560 for 10,000.
+    If there are many events, each class is sorted alone, and then both are merged. Microseconds of this
+    function / of lexsort: 7 / 2 for 100 events, 12 / 14 for 1,000, 73 / 560 for 10,000.
     """
     if len(scores) < _FEW:
         order = np.lexsort((labels, scores))

@@ -8,7 +8,7 @@ Wire form, version 1, little-endian
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
     other parts of the table (u32 count; name as text, u64 length, bytes each).
-The fingerprint is a hash of everything that decides what the state means: the settings that change
+The fingerprint is a hash of all settings that decide the meaning of the state: the settings that change
 values, the slices, and the number of shards.
 """
 
@@ -41,7 +41,7 @@ FINGERPRINT_BYTES = 16
 
 
 class Packed(NamedTuple):
-    """The wire forms of states without weights, and how many there are."""
+    """The wire forms of states without weights, and their number."""
 
     evaluators: int
     states: bytes
@@ -55,11 +55,11 @@ class Snapshot:
     """The content of a snapshot.
 
     settings   the settings of the table.
-    progress   the table's progress in its input (see `EvaluatorTable`).
+    progress   the table's progress in its input, as `EvaluatorTable` has it.
     held       packets that wait for earlier packets: (partition, sequence, packed batch).
     evaluators one state per (model, slice).
     beside     bytes of other parts of the table, by name.
-    packed     the wire forms of more states, which come before those of `evaluators`; only to be packed
+    packed     the wire forms of more states, which come before those of `evaluators`; they serve only `pack`
     """
 
     settings: TableSettings
@@ -77,7 +77,8 @@ class Snapshot:
     def one_evaluator(self, settings: EvaluatorSettings | None) -> tuple[EvaluatorSettings, EvaluatorState]:
         """Return the settings and the state of the only evaluator in the snapshot.
 
-        Raises OtherConfigurationError if the snapshot has other settings, or is the snapshot of a shard.
+        Raises OtherConfigurationError if the snapshot has other settings, or if it is the snapshot of a
+        shard.
         """
         if settings is not None:
             self.check(replace(self.settings, evaluator=settings))
@@ -89,12 +90,15 @@ class Snapshot:
         return settings or self.settings.evaluator, self.evaluators[0]
 
     def check(self, wanted: TableSettings) -> None:
-        """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
+        """Raise OtherConfigurationError unless the state was made for the settings `wanted`.
+
+        The error names every difference.
+        """
         here, there = (settings.meaning() for settings in (wanted, self.settings))
         check_settings(here, there)
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the snapshot."""
         parts = [packed_text(self.settings.to_json()), packed_text(json.dumps(self.progress))]
         parts.append(struct.pack("<I", len(self.held)))
         for partition, sequence, packet in self.held:
@@ -109,7 +113,10 @@ class Snapshot:
 
     @classmethod
     def unpack(cls, data: bytes) -> Snapshot:
-        """Read a wire form. For any other bytes raises a `WireError` that says what was found instead."""
+        """Read a snapshot from its wire form.
+
+        For any other bytes, raises a `WireError` that says what was found instead.
+        """
         if data[:4] != MAGIC[: len(data)]:
             raise ForeignBytesError(f"bytes that start with {bytes(data[:4])!r} are no rocsteady snapshot")
         payload = unframed(data, MAGIC, VERSION, "a snapshot", FINGERPRINT_BYTES)
@@ -142,9 +149,10 @@ class Snapshot:
 
 
 def describe(snapshot: Snapshot, models: Sequence[EvaluatorState] | None = None) -> str:
-    """Describe a snapshot in words.
+    """Describe a snapshot in words, for a person.
 
-    models  an evaluator for each (model, slice); None: those of the snapshot, whose models have one score
+    models  an evaluator for each (model, slice); None for the evaluators of the snapshot, whose models have
+            one score
     """
     models = snapshot.evaluators if models is None else models
     settings = snapshot.settings

@@ -29,15 +29,15 @@ _SHIFT = struct.Struct("<q")
 _COUNTERS = struct.Struct("<5q")
 _IDLE_HEAD = struct.Struct("<qII")
 _MULTICLASS, TIMED_EVENTS, PANED, COURSED, _SIGNALLED, _WEIGHED, _EVIDENT = 1, 2, 4, 8, 16, 32, 64
-"""Bits of the kind of a state in its wire form: whether a part is there."""
+"""The bits of the kind of a state in its wire form: each says whether a part is there."""
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
-"""Codes of classes: labels 0 and 1 as int8, named classes by number as int32."""
+"""The type of codes of classes: labels 0 and 1 are int8, and named classes are int32, by their number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The events that a window holds, in columns, in order of arrival.
+    """The events in a window, in columns, in order of arrival.
 
     weights  None if every event counts once
     times    None if events have no times, or `eviction.Course` keeps the times instead of the window
@@ -55,7 +55,10 @@ class Held:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EvaluatorState(Held):
-    """Everything that an evaluator's later rows depend on, beside the events held; `times`: always theirs."""
+    """Everything that an evaluator's later rows depend on, beside the events held.
+
+    `times` are always the times of these events.
+    """
 
     model: str
     slice: str
@@ -74,13 +77,15 @@ class EvaluatorState(Held):
 
 
 _HITS = 7
-"""All bits of an event's hits. Kernels use the higher bits as marks of ring slots, and do not check them."""
+"""All bits that an event's hits may have. Kernels use the higher bits as marks of ring slots, and do not
+check the hits.
+"""
 
 
 class Remains(NamedTuple):
     """The record of a dropped evaluator: its name, and the counters from which its rows continue.
 
-    Wire form: model, slice (text), then the counters (five i64). Its length is 48 bytes and the names.
+    Wire form: model, slice (text), then the counters (five i64). The length is 48 bytes and the names.
     """
 
     model: str
@@ -92,12 +97,12 @@ class Remains(NamedTuple):
     last_due: int
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the record."""
         return b"".join((packed_text(self.model), packed_text(self.slice), _COUNTERS.pack(*self[2:])))
 
     @classmethod
     def read(cls, reader: Reader) -> Remains:
-        """Read the next record; ValueError if the record contradicts itself."""
+        """Read the next record; raises ValueError if the record contradicts itself."""
         remains = cls(reader.text(), reader.text(), *reader.numbers(_COUNTERS.format))
         if remains.seq < 1 or remains.next_row < 0:
             raise ValueError(f"{remains.model!r} has impossible counters")
@@ -147,7 +152,7 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
 
 
 def read_evaluator(reader: Reader) -> EvaluatorState:
-    """Read the next evaluator; ValueError if its state contradicts itself."""
+    """Read the next evaluator; raises ValueError if its state contradicts itself."""
     model, slice_ = reader.text(), reader.text()
     (kind, held, seq, next_row, reported_seq, greatest_time, pane_start, pane_end, last_label) = (
         reader.numbers(_HEAD.format)
@@ -200,7 +205,10 @@ def evaluator_bytes(
     weighed: bool = False,
     evidence: int = 0,
 ) -> int:
-    """Return the bytes that `write_evaluator` writes; `names`: bytes of names of model, slice, classes."""
+    """Return the number of bytes that `write_evaluator` writes.
+
+    `names` is the number of bytes of the names of model, slice and classes.
+    """
     per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0) + (8 if weighed else 0)
     per_class = 12 * classes if multiclass else 16
     extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
@@ -212,10 +220,12 @@ class IdleState(NamedTuple):
     """The state of `IdleModels`.
 
     clock   the greatest time of any event so far.
-    active  int64, for each live evaluator, the clock at its last event; NO_TIME: the evaluator had no event.
-    left    records of the dropped evaluators.
+    active  int64, for each live evaluator, the clock at its last event; NO_TIME if the evaluator had no
+            event.
+    left    the records of the dropped evaluators.
 
-    Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
+    Wire form, little-endian: clock (i64), numbers of live and of dropped evaluators (u32 each); active (i64
+    each); records of the dropped evaluators.
     """
 
     clock: int
@@ -223,19 +233,19 @@ class IdleState(NamedTuple):
     left: list[Remains]
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the state."""
         head = _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left))
         left = b"".join(remains.pack() for remains in self.left)
         return head + self.active.astype("<i8").tobytes() + left
 
     @staticmethod
     def size(here: int, remains: int) -> int:
-        """Return the length of `pack()` with `here` live evaluators and `remains` bytes of dropped ones."""
+        """Return the length of `pack()` for `here` live evaluators and `remains` bytes of dropped ones."""
         return _IDLE_HEAD.size + 8 * here + remains
 
     @classmethod
     def unpack(cls, data: bytes) -> IdleState:
-        """Read the wire form; CorruptBytesError if the wire form contradicts itself."""
+        """Read a state from its wire form; raises CorruptBytesError if the bytes contradict themselves."""
         with reading("what is kept of idle models"):
             reader = Reader(memoryview(data))
             clock, here, left = reader.numbers(_IDLE_HEAD.format)

@@ -36,11 +36,14 @@ Ranking = SortedRanking | TreeRanking
 
 
 def tree_sizes(settings: EvaluatorSettings) -> range:
-    """Return the numbers of held events at which a tree is faster than scans; an empty range if none is.
+    """Return the numbers of events at which a tree is faster than scans of the window.
 
-    A pure function. It decides speed and memory only: rows are the same. A tree pays off once it makes
-    several rows. A scan takes some 60 us a row and .02 us per event held; a tree takes .3 us an event, and
-    a millisecond to be built (docs/benchmarks/core.md). A tree does not hold EXACT_EVENTS or more.
+    The range is empty if there is no such number.
+
+    The function is pure. Its result decides speed and memory only: rows are the same. A tree is faster if it
+    makes several rows before it is rebuilt. A scan takes about 60 us a row and .02 us for each event in the
+    window; a tree takes .3 us an event, and a millisecond to be built (docs/benchmarks/core.md). A tree holds
+    fewer than EXACT_EVENTS events.
 
     At a row with measures that a tree does not keep (`AtRow`), the tree lists its hull or its entries: 50 to
     90 us. Microseconds a row, scan / tree, for all measures of probabilities with 1,000 and with 10,000
@@ -67,7 +70,8 @@ def steps_until_switch(sizes: range, held: int, has_tree: bool) -> int:
 def keeps_form(sizes: range, held: int, has_tree: bool) -> bool:
     """Return whether a window keeps its form, tree or scans.
 
-    A switch costs O(k), so the thresholds differ: the number of events must change much to switch back.
+    A switch costs O(k), so the two thresholds differ: the number of events must change much before the window
+    switches back.
     """
     if has_tree:
         return sizes.start // 4 <= held < sizes.stop
@@ -75,17 +79,17 @@ def keeps_form(sizes: range, held: int, has_tree: bool) -> bool:
 
 
 class UnitWindow:
-    """Ring and ranking of a window of events that count 1 each.
+    """The ring and the ranking of a window of events that count 1 each.
 
-    Counters (measures/decisions.py) and classes belong to the evaluator; the window changes them as events
-    enter and leave. `WeightedWindow` has the same methods.
+    The counters (measures/decisions.py) and the classes belong to the evaluator; the window changes them as
+    events enter and leave. `WeightedWindow` has the same methods.
 
-    sizes  numbers of events held at which a tree is faster than scans (`tree_sizes`)
+    sizes  the numbers of events at which a tree is faster than scans (`tree_sizes`)
     """
 
     has_weights = False
     is_timed = False
-    """Whether the window keeps the times of its events itself."""
+    """Whether the window itself keeps the times of its events."""
 
     def __init__(
         self, settings: EvaluatorSettings, counters: Int64Array, classes: Classes, sizes: range
@@ -111,7 +115,8 @@ class UnitWindow:
     ) -> None:
         """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
 
-        placements  of windows with weights: empty, or an entry for each step, filled where an event enters
+        placements  only for windows with weights: empty, or an entry for each step, which is filled where an
+                    event enters
         """
         self._make_room(len(self) + len(steps.flags))
         classes = self._classes
@@ -129,7 +134,10 @@ class UnitWindow:
         )  # fmt: skip
 
     def _rank(self, columns: Columns, steps: Steps, rows: Rows) -> None:
-        """Apply steps to the ranking, before the counters change; write its measures into the due rows."""
+        """Apply steps to the ranking, before the counters change.
+
+        Write the measures of the ranking into the due rows.
+        """
         ranking = self._ranking = self._some_ranking()
         sizes, held, start, row = self._tree_sizes, len(self), 0, 0
         while start < len(steps.flags):
@@ -153,14 +161,17 @@ class UnitWindow:
         return self._ranking or self._ranking_of(NO_INT8, NO_FLOATS)
 
     def _ranking_of(self, labels: Int8Array, scores: FloatArray) -> Ranking:
-        """Return a ranking of the events, oldest first: a tree or sorted arrays, by their number."""
+        """Return a ranking of the events, oldest first.
+
+        The ranking is a tree or sorted arrays, depending on the number of events.
+        """
         form = TreeRanking if len(scores) in self._tree_sizes else SortedRanking
         return form(self._settings, labels, scores)
 
     # ---- measures of the window
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write the window's measures now into one row, given as NaN and 0."""
+        """Write the measures of the present window into one row, which is NaN and 0 before."""
         classes = self._classes
         if not classes.is_ranked:
             numbers[slots.WEIGHT] = len(self)
@@ -171,13 +182,14 @@ class UnitWindow:
         decisions.decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
 
     def curve(self, points: CurvePoints) -> RocCurve:
-        """Return the ROC curve of the window; for `points` see `measures.curve`."""
+        """Return the ROC curve of the window, with the `points` that `measures.curve` describes."""
         return curve_of_entries(*self._some_ranking().to_entries(), points=points)
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """Return 1 for each event whose class has less mass than the other class before the event; else 0.
+        """Return 1 for each event whose class has less mass than the other class before the event, else 0.
 
-        If both masses are equal, 1 for positives. The events would come now, and no event leaves meanwhile.
+        If both masses are equal, the value is 1 for positives. The events are taken as if they came now and
+        no event left meanwhile.
         """
         positives = int(self._classes.counts[decisions.LABELS, self._classes.positive])
         of_one_class = np.cumsum(columns.labels, dtype=np.int64) - columns.labels
@@ -195,16 +207,16 @@ class UnitWindow:
         return int(self._counters[decisions.HELD])
 
     def hits(self) -> Int8Array:
-        """Return the hits (`apply_decisions`) of the events held, oldest first."""
+        """Return the hits (`apply_decisions`) of the events in the window, oldest first."""
         return unrolled(self._hits, int(self._counters[decisions.HEAD]), len(self))
 
     def held(self) -> Held:
-        """Return the events held."""
+        """Return the events that the window holds, in columns."""
         scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return Held(scores, *self._decisions())
 
     def load(self, held: Held) -> None:
-        """Replace the events held by `held`, once the counters are loaded. O(k log k)."""
+        """Replace the events in the window by `held`, after the counters are loaded. O(k log k)."""
         decisions.count_held(self._counters, self._classes.counts, held.labels, held.predictions, held.hits)
         self._fill_ring(held.labels, held.predictions, held.hits, len(held.scores))
         if self._classes.is_ranked:
@@ -212,17 +224,20 @@ class UnitWindow:
             self._ranking = self._ranking_of(labels, held.scores)
 
     def _decisions(self) -> tuple[Codes, Codes, Int8Array]:
-        """Return label codes, predicted codes and hits of the events held, oldest first."""
+        """Return the label codes, predicted codes and hits of the events in the window, oldest first."""
         head, held = int(self._counters[decisions.HEAD]), len(self)
         return unrolled(self._labels, head, held), unrolled(self._predictions, head, held), self.hits()
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring. A full window needs no more room: an event leaves before another enters."""
+        """Make the ring larger.
+
+        A full window needs no more room, because an event leaves before another enters.
+        """
         if wanted > len(self._labels) and len(self._labels) != self._limit:
             self._fill_ring(*self._decisions(), wanted)
 
     def _fill_ring(self, labels: Codes, predictions: Codes, hits: Int8Array, wanted: int) -> None:
-        """Make a ring with room for `wanted` events that begins with the given events, oldest first."""
+        """Make a ring with room for `wanted` events, which begins with the given events, oldest first."""
         room, dtype = capacity_for(wanted, self._limit), self._classes.dtype
         self._labels = with_room(labels.astype(dtype), room)
         self._predictions = with_room(predictions.astype(dtype), room)
@@ -236,7 +251,7 @@ class UnitWindow:
 
 
 def refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
-    """Make measures null, with the reason, that extreme costs, priors or scores have made infinite."""
+    """Make measures null, with the reason, if extreme costs, priors or scores have made them infinite."""
     measures = numbers[:, slots.MEASURES :]
     for measure in (slots.H, slots.AUM):
         bad = np.isinf(measures[:, measure])

@@ -1,13 +1,13 @@
 """The numbers of a roll-up row, from the AUC and the counts of its members. Pure functions.
 
-Member i has the AUC a_i, its variance v_i (DeLong's), P_i positives and N_i negatives. Of k members v_i > 0.
+Member i has the AUC a_i, its variance v_i (DeLong's), P_i positives and N_i negatives. For k members v_i > 0.
 
 Means
-    A mean is sum w_i a_i with weights that sum to 1: equal ones in `auc_mean`, and in proportion to
-    P_i + N_i in `auc_by_events`. Its variance is sum w_i^2 v_i if the members' samples are independent.
-    Members that score the same events are not: for any dependence the standard error is at most
-    sum w_i sqrt(v_i), by the triangle inequality. `auc_random` (DerSimonian & Laird 1986) has
-    w_i = 1 / (v_i + tau2), and the variance 1 / sum w_i. Intervals are clipped to [0, 1].
+    A mean is sum w_i a_i with weights that sum to 1: equal weights in `auc_mean`, and weights in proportion
+    to P_i + N_i in `auc_by_events`. Its variance is sum w_i^2 v_i if the members' samples are independent.
+    The samples of members that score the same events are not independent: for any dependence the standard
+    error is at most sum w_i sqrt(v_i), by the triangle inequality. `auc_random` (DerSimonian & Laird 1986)
+    has w_i = 1 / (v_i + tau2), and the variance 1 / sum w_i. Intervals are clipped to [0, 1].
 
 Heterogeneity
     Q = sum (a_i - m)^2 / v_i has k - 1 degrees of freedom if all members have one AUC (Cochran 1954); m is
@@ -17,21 +17,23 @@ Heterogeneity
     i2 = max(0, (Q - (k - 1)) / Q).
 
 Gaps
-    The gap of a member is a_i less the inverse-variance mean of the other members. Its variance is the sum of
-    both variances. p-values are two-sided and adjusted for k tests (Holm 1979). The interval of a gap has
-    Bonferroni's level, 1 - (1 - confidence) / k: so it holds for whichever member turns out to be the worst.
+    The gap of a member is a_i less the inverse-variance mean of the other members. The gap's variance is the
+    sum of the variances of a_i and of this mean. p-values are two-sided and adjusted for k tests (Holm 1979).
+    The interval of a gap has Bonferroni's level, 1 - (1 - confidence) / k: so it holds for any member, even
+    if the member was chosen as the worst.
 
 These are the formulas of metafor's `rma` with the methods FE and DL (Viechtbauer 2010).
 
-A member with v_i = 0 (perfect separation) counts in the two plain means and in the quantiles. It would have
-all of the weight in an inverse-variance mean, and so it has none.
+A member with v_i = 0 (perfect separation) counts in the two plain means and in the quantiles. In an
+inverse-variance mean such a member would have all of the weight, and so it gets no weight.
 
 Care
     The plain means are unbiased. In `auc_random` a member that is high by chance has a lower variance, and so
-    more weight: with tau2 = 0 about proportional to a (1 - a). The bias is then some |2 a - 1| / (a (1 - a))
-    variances of a member, and does not shrink with k, while the interval does. `reason` names this mean when
-    the bias is more than MOST_BIAS standard errors. Normal p-values need some FEW events of each class
-    from every member; `reason` names them where a member has fewer. docs/benchmarks/roll_ups.md has figures.
+    more weight: with tau2 = 0 the weight is about proportional to a (1 - a). The bias is then about |2 a - 1|
+    / (a (1 - a)) variances of a member. The bias does not become smaller with k, while the interval does.
+    `reason` names this mean when the bias is more than MOST_BIAS standard errors. Normal p-values need FEW
+    events of each class from every member; `reason` names the p-values if a member has fewer.
+    docs/benchmarks/roll_ups.md has figures.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its parts take up to .5 s of processor time to import, each when it is first used
+
+# the parts of scipy take up to .5 s of processor time to import, so each is imported when it is first used
+import scipy
 
 from ..arrays import FloatArray
 from ..compare.significance import holm
@@ -53,10 +57,12 @@ DEPENDENT = "the members may depend on each other"
 NO_WIDTH = "the interval of a member has no width"
 FEW_EVENTS = "a member has fewer than 100 positives or negatives"
 WEIGHTS = "members that are high by chance have more weight"
-"""Reasons why columns are null or to be read with care. No text holds a colon, a comma or a semicolon."""
+"""The reasons why columns are null, or need care. No text holds a colon, a comma or a semicolon."""
 
 FEW = 100
-"""Events of the rarer class that each member needs before tests of members are near their level."""
+"""The number of events of the rarer class that each member needs before tests of members are near their
+level.
+"""
 
 MOST_BIAS = 0.25
 """The most standard errors of bias that an inverse-variance mean may have without a remark."""
@@ -82,11 +88,11 @@ def roll_up_numbers(
 ) -> dict[str, Any]:
     """Return the columns of a roll-up row from `auc_mean` to `auc_median`, and its `reason`. O(k log k).
 
-    names       the members
+    names       the names of the members
     auc, variance, positives, negatives
-                float64[n] of these members; finite, variances 0 or more, counts above 0. Where the AUC is a
-                mean over classes, `positives` are all events, and `negatives` is None
-    confidence  of all intervals
+                float64[n] for these members; AUCs are finite, variances 0 or more, counts above 0. Where the
+                AUC is a mean over classes, `positives` are all events, and `negatives` is None
+    confidence  the confidence of all intervals
     dependent   whether members may score the same events
 
     >>> import numpy as np
@@ -138,7 +144,10 @@ def _leave_out(found: dict[str, Any], why: dict[str, str], names: tuple[str, ...
 
 
 def _events(positives: FloatArray, negatives: FloatArray | None) -> FloatArray:
-    """Return the members' events in units of the greatest count: masses may be 1e200 or 1e-200."""
+    """Return the number of events of each member, in units of the greatest number.
+
+    Masses may be 1e200 or 1e-200.
+    """
     if negatives is None:
         positives_alone: FloatArray = positives / positives.max()
         return positives_alone
@@ -156,7 +165,7 @@ def _put(
     z: float,
     dependent: bool,
 ) -> None:
-    """Put a weighted mean of the AUC with its interval into `found`."""
+    """Put a weighted mean of the AUC, with its interval, into `found`."""
     shares = weights / weights.sum()
     mean = float((shares * auc).sum())
     if dependent:
@@ -172,7 +181,10 @@ def _interval(found: dict[str, Any], name: str, mean: float, half_width: float) 
 
 
 class Spread(NamedTuple):
-    """The spread between members: Cochran's Q, its p-value, I2 and tau2; see the head."""
+    """The spread between members: Cochran's Q, its p-value, I2 and tau2.
+
+    The head of the module defines them.
+    """
 
     q: float
     p: float
@@ -181,7 +193,7 @@ class Spread(NamedTuple):
 
 
 def spread_of(auc: FloatArray, variance: FloatArray) -> Spread:
-    """Return the spread of two members or more, whose variances are above 0. O(k)."""
+    """Return the spread of two members or more, whose variances must be above 0. O(k)."""
     weights = 1 / variance
     total = weights.sum()
     distance = auc - _inverse_variance_mean(auc, variance)
@@ -207,7 +219,10 @@ def _spread(found: dict[str, Any], auc: FloatArray, variance: FloatArray, z: flo
 
 
 def _bias(auc: FloatArray, variance: FloatArray) -> float:
-    """Return about how many standard errors an inverse-variance mean is too high; see the head, Care."""
+    """Return about how many standard errors an inverse-variance mean is too high.
+
+    The head of the module gives the reason ("Care").
+    """
     mean = _inverse_variance_mean(auc, variance)
     between = mean * (1 - mean)
     error = 1 / math.sqrt(float((1 / variance).sum()))
@@ -217,9 +232,9 @@ def _bias(auc: FloatArray, variance: FloatArray) -> float:
 def gaps_of(
     auc: FloatArray, variance: FloatArray, *, dependent: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each member's gap to the mean of the others, and its standard error. O(k).
+    """Return the gap between each member and the mean of the others, and the standard error of the gap. O(k).
 
-    auc, variance  float64[k] of two members or more, variances above 0
+    auc, variance  float64[k] of two members or more, with variances above 0
     dependent      whether members may score the same events
     """
     weights = 1 / variance
@@ -231,9 +246,12 @@ def gaps_of(
 
 
 def corrected(gap: FloatArray, error: FloatArray, confidence: float) -> tuple[FloatArray, float]:
-    """Return Holm's p-values of gaps, and how many standard errors Bonferroni's intervals reach. O(k log k).
+    """Return Holm's p-values of gaps, and the half width of Bonferroni's intervals in standard errors.
 
-    The gaps are all that are looked at together: of one group, or of all groups of a page.
+    O(k log k).
+
+    The gaps must be all gaps that a reader looks at together: the gaps of one group, or of all groups of a
+    page.
     """
     p = holm(2 * scipy.special.ndtr(-np.abs(gap) / error))
     return p, -float(scipy.special.ndtri((1 - confidence) / (2 * len(gap))))
@@ -255,7 +273,7 @@ def _gaps(
         ("best", np.argmax),
     )
     for which, extreme in extremes:
-        place = int(extreme(gap))  # of equal gaps the first member by name
+        place = int(extreme(gap))  # if gaps are equal, the first member by name
         far, width = float(gap[place]), z * float(error[place])
         ends = max(-1.0, far - width), min(1.0, far + width)
         values = (names[place], float(auc[place]), far, *ends, float(p[place]))
@@ -268,7 +286,7 @@ def _gaps(
 def _of_others(values: FloatArray) -> FloatArray:
     """Return for each place the sum of the values at all other places. O(n).
 
-    The total less the own value would lose all digits of the sum where one value is nearly the total.
+    The total less the value itself would lose all digits of the sum if one value is nearly the total.
     """
     before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     behind = np.concatenate([np.cumsum(values[::-1])[-2::-1], [0.0]])
@@ -277,10 +295,12 @@ def _of_others(values: FloatArray) -> FloatArray:
 
 
 def variances(auc: FloatArray, low: FloatArray, high: FloatArray, confidence: float) -> FloatArray:
-    """Return the variance of each AUC from its interval; NaN if the interval does not say. O(n).
+    """Return the variance of each AUC, computed from its interval.
 
-    The ends are clipped to [0, 1], so the half width is taken from the wider side. An interval that is [0, 1]
-    was clipped on both sides. A half width below 1e-15 is rounding: the variance is 0.
+    NaN if the interval does not give the variance. O(n).
+
+    The ends are clipped to [0, 1], so the half width is the wider side. An interval that is [0, 1] was
+    clipped on both sides. A half width below 1e-15 comes from rounding: the variance is 0.
     """
     half = np.fmax(high - auc, auc - low)
     width = np.where(half < 1e-15, 0.0, half) / float(scipy.special.ndtri((1 + confidence) / 2))

@@ -1,12 +1,13 @@
-"""Gaps: how far each slice lies from the other slices of its group, for all groups of a page at once.
+"""Gaps between slices: how far each slice is from the other slices of its group, for all groups of a page.
 
-A group is a model and a column, or columns that slices cross: its slices share no event. Slices of different
-columns do, so they are never compared with each other. `formulas` defines a gap, its error and Cochran's Q.
+A group is a model and a column, or a model and columns that slices cross: the slices of a group share no
+event. Slices of different columns share events, so they are never compared with each other. `formulas`
+defines a gap, its error and Cochran's Q.
 
 The correction
-    Of one group, p-values and intervals are those of its roll-up row. A page looks at many groups, and names
-    the worst slice of all. So p-values are adjusted for all gaps, and those of Q for all groups (Holm). The
-    intervals of gaps have Bonferroni's level over all gaps.
+    For a single group, p-values and intervals are those of its roll-up row. But a page shows many groups, and
+    names the worst slice of all. So the p-values of gaps are adjusted for all gaps, and the p-values of Q for
+    all groups (Holm). The intervals of gaps have Bonferroni's level over all gaps.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from .formulas import Spread, corrected, gaps_of, spread_of
 
 
 class Gap(NamedTuple):
-    """The gap of a slice: its AUC less the inverse-variance mean of the others.
+    """The gap of a slice: its AUC less the inverse-variance mean of the other slices.
 
-    low, high  the interval, corrected for all gaps
-    p          two-sided, corrected for all gaps
+    low, high  the interval of the gap, corrected for all gaps
+    p          the two-sided p-value of the gap, corrected for all gaps
     """
 
     gap: float
@@ -35,9 +36,11 @@ class Gap(NamedTuple):
 
 
 class GroupSpread(NamedTuple):
-    """Whether the slices of a group differ: their places, how many do not count, and Cochran's Q.
+    """The differences between the slices of a group.
 
-    p  of Q, corrected for all groups
+    The record has the places of the slices, how many slices do not count, and Cochran's Q.
+
+    p  the p-value of Q, corrected for all groups
     """
 
     places: list[int]
@@ -49,8 +52,9 @@ class GroupSpread(NamedTuple):
 class Gaps(NamedTuple):
     """The gaps of a page.
 
-    of      the gap of each slice, by its place; None: it does not count, or no other slice does
-    groups  the groups with two slices or more that count
+    of      the gap of each slice, by the place of the slice; None if the slice does not count, or no other
+            slice of its group counts
+    groups  the groups in which two slices or more count
     """
 
     of: list[Gap | None]
@@ -62,7 +66,7 @@ def gaps_of_groups(auc: FloatArray, variance: FloatArray, groups: Sequence[Any],
 
     auc, variance  float64[n]. A slice counts if its AUC is finite and its variance above 0
     groups         the group of each slice
-    confidence     of all intervals together
+    confidence     the confidence of all intervals together
 
     O(n log n).
 

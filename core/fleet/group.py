@@ -1,6 +1,6 @@
 """One group of a `FleetTable`: the rows of its members, and the roll-up row of a grid point.
 
-`FleetTable` says when a grid point is closed.
+`FleetTable` decides when a grid point is closed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,18 @@ _UNKNOWN_INTERVAL = "its interval is from 0 to 1"
 _UNKNOWN_COUNTS = "its positives and negatives are not known"
 
 Key = tuple[tuple[str, ...], int, int]
-"""The name of a group, alone or with a class, start and end of the pane (NO_TIME: no pane).
+"""The name of a group, alone or with a class, and the start and end of the pane (NO_TIME if there is no
+pane).
 
 The class is "" for the rows of all classes.
 """
 
 
 class MemberRow(NamedTuple):
-    """The row of a member: its grid point, why its AUC or interval is null or has no width, `NUMBERS`."""
+    """The row of a member.
+
+    It has the grid point, the reason why its AUC or interval is null or has no width, and `NUMBERS`.
+    """
 
     due: int
     why: str
@@ -48,13 +52,13 @@ class MemberRow(NamedTuple):
 class Group:
     """The state of a group.
 
-    key      its name and pane
-    config   of all of its rows
-    row      ordinal of the next roll-up row
-    closed   the last grid point that has a roll-up row; NO_TIME: none
-    last     the last row of each member, at grid points that are closed
-    waiting  by grid point that is not closed: the rows of members
-    size     length of the wire form in bytes
+    key      the name of the group, and its pane
+    config   the configuration of all rows of the group
+    row      the ordinal of the next roll-up row
+    closed   the last grid point that has a roll-up row; NO_TIME if there is no such point
+    last     the last row of each member, among the rows at closed grid points
+    waiting  for each grid point that is not closed, the rows of members
+    size     the length of the wire form in bytes
     """
 
     key: Key
@@ -69,7 +73,9 @@ class Group:
         self.size = len(packed_text(self.config)) + _GROUP.size
 
     def take(self, member: str, config: str, row: MemberRow) -> None:
-        """Take a row of a member. A row behind the last closed grid point is the member's last row, if newer.
+        """Add a row of a member.
+
+        A row at a closed grid point becomes the member's last row, if it is newer than that row.
 
         Raises InputError for a row of another configuration, and for a second row of a grid point.
         """
@@ -156,7 +162,7 @@ class Group:
     # ---- state
 
     def pack(self) -> Iterator[bytes]:
-        """Yield the parts of the wire form."""
+        """Yield the parts of the wire form of the group."""
         rows = [(False, member, row) for member, row in self.last.items()]
         rows += [(True, member, row) for moment in self.waiting.values() for member, row in moment.items()]
         yield _GROUP.pack(self.row, self.closed, len(rows))
@@ -166,7 +172,7 @@ class Group:
 
     @classmethod
     def read(cls, key: Key, reader: Reader) -> Group:
-        """Read the wire form. Raises ValueError for content that no group has."""
+        """Read a group from its wire form. Raises ValueError for content that no group has."""
         row, closed, rows = reader.numbers(_GROUP.format)
         self = cls(key, reader.text(), row, closed)
         if row < 0:
@@ -189,12 +195,12 @@ def _row_bytes(member: str, row: MemberRow) -> int:
 
 
 def _equal(one: MemberRow, other: MemberRow) -> bool:
-    """Return whether two rows are the same, NaN being equal to NaN."""
+    """Return whether two rows are the same, where NaN is equal to NaN."""
     return one[:2] == other[:2] and np.array_equal(one.numbers, other.numbers, equal_nan=True)
 
 
 def _why(row: MemberRow, variance: float) -> str:
-    """Return why a member does not count."""
+    """Return the reason why a member does not count."""
     auc, low, high, positives, negatives, _ = row.numbers
     if variance == 0:
         return REASONS[DEGENERATE]

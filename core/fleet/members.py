@@ -1,10 +1,10 @@
 """The input of roll-ups: rows of measures, each for the groups that it belongs to.
 
-A row of measures takes 400 bytes, and its AUC with interval, counts, evidence and time 72.
+A row of measures takes 400 bytes; its AUC with interval, counts, evidence and time take 72.
 
 Wire form, version 1: a frame (encoding/fields.py) with magic "RSFM"; payload: `_WORD`: the word of a shard
-(see `Settled`), and how many rows were taken and left out; keys (u32 count; each a u8, its number of texts,
-and its texts), texts (u32 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a
+(`Settled`), and how many rows were taken and left out; keys (u32 count; each a u8, its number of texts, and
+its texts), texts (u32 count), rows u32, key codes i32, text codes i32 (two a row), integers i64 (three a
 row), numbers f64 (six a row). A text is a u32 length and UTF-8.
 """
 
@@ -39,25 +39,27 @@ VERSION = 1
 INTEGERS = ("due", "pane_start", "pane_end")
 COLUMNS = ("auc", "auc_low", "auc_high", "positives", "negatives")
 NUMBERS = (*COLUMNS, "log_e")
-"""Columns of a row of measures, and the logarithm of its e-value (fleet/surely.py)."""
+"""The columns of a row of measures that roll-ups read, and the logarithm of the row's e-value
+(fleet/surely.py).
+"""
 
 EVIDENCE = ("evidence", "block_events")
-"""Columns of a row of measures, which with `seq` make `log_e`."""
+"""The columns of a row of measures from which, together with `seq`, `log_e` is computed."""
 
 _WORD = struct.Struct("<2I2q2Q")
 _MACRO = ("auc_macro", "auc_macro_low", "auc_macro_high", "weight")
-"""Columns of the row of all classes that stand in the first of `NUMBERS`."""
+"""The columns of the row of all classes that take the places of the first columns of `NUMBERS`."""
 
 _ABSENT = "a class has no event in its window"
 _UNKNOWN = "its interval is not known"
-"""The reason of a member whose row has no AUC, or no interval, and does not say why."""
+"""The reason for a member whose row has no AUC, or no interval, and gives no reason."""
 
 
 class Settled(NamedTuple):
-    """The word of a shard: all of its rows with `due` in (since, until] come with this word.
+    """The word of a shard, which says that all of its rows with `due` in (since, until] come with this word.
 
-    source   the shard, from 0
-    sources  how many shards there are; 0 = there is no word
+    source   the number of the shard, from 0
+    sources  how many shards there are; 0 if there is no word
     """
 
     source: int
@@ -71,19 +73,20 @@ NO_WORD = Settled(0, 0, NO_TIME, NO_TIME)
 
 @dataclass(frozen=True, eq=False)
 class MemberRows:
-    """n rows of members, with a word.
+    """The rows of members, with the word of a shard.
 
-    keys       the (group, member)s that occur. Of models with a score of each class (group, member, class),
-               "" for the rows of all classes
+    keys       the (group, member)s that occur. For models with a score of each class (group, member, class),
+               with "" for the rows of all classes
     key_codes  int32[n], the place in `keys` of each row's key
     texts      the reasons and the configurations that occur
-    text_codes int32[n, 2], the places in `texts` of why the AUC or its interval is null, and of the `config`
-    integers   int64[n, 3], `INTEGERS`; NO_TIME stands for null
-    numbers    float64[n, 6], `NUMBERS`; NaN stands for null. Of all classes, the AUC is `auc_macro` of a
-               window in which no class is absent, and `positives` are all events
-    word       what a shard says of its rows
+    text_codes int32[n, 2], the places in `texts` of the reason why the AUC or its interval is null, and of
+               the `config`
+    integers   int64[n, 3], the columns `INTEGERS`; NO_TIME stands for null
+    numbers    float64[n, 6], the columns `NUMBERS`; NaN stands for null. In rows of all classes the AUC is
+               the `auc_macro` of a window in which no class is absent, and `positives` are all events
+    word       which rows of its shard are complete
     taken      how many rows of the input were put into groups
-    undue      how many rows of the input were left out, as they have no `due`
+    undue      how many rows of the input were left out, because they have no `due`
     """
 
     keys: tuple[tuple[str, ...], ...]
@@ -142,7 +145,7 @@ class MemberRows:
     def of_records(cls, rows: Sequence[MeasureRow | ClassRow], settings: RollUpSettings) -> MemberRows:
         """Make member rows from single rows. O(cells), in Python.
 
-        Raises InputError for rows of which some are of models with classes.
+        Raises InputError if some rows, but not all, are rows of models with classes.
         """
         of_classes = [row for row in rows if isinstance(row, ClassRow)]
         if of_classes and len(of_classes) < len(rows):
@@ -189,10 +192,10 @@ class MemberRows:
         settings: RollUpSettings,
         classes: tuple[Sequence[str], Callable[[str], FloatArray]] | None = None,
     ) -> MemberRows:
-        """Make member rows from columns; `integers` and `numbers` as in the record. O(n) in Python.
+        """Make member rows from columns; `integers` and `numbers` are those of `MemberRows`. O(n) in Python.
 
-        classes  of models with a score of each class, the class of each row, "" for all classes, and the
-                 columns of the rows by name, of a list the lengths
+        classes  for models with a score of each class: the class of each row, "" for all classes; and the
+                 columns of the rows by name, where a list becomes its length
         """
         measures = np.zeros(len(models), np.int64)
         if classes is not None:
@@ -253,7 +256,10 @@ class MemberRows:
         return replace(self, undue=0)
 
     def split(self, shards: int) -> Iterator[tuple[int, MemberRows]]:
-        """Yield (shard, rows of its groups). Every shard gets the word, and the first one the counts."""
+        """Yield each shard and the rows of its groups.
+
+        Every shard gets the word, and the first shard gets the counts.
+        """
         of_row = shard_of([group for group, *_ in self.keys], shards)[self.key_codes]
         for shard in range(shards):
             part = self._take(np.flatnonzero(of_row == shard))
@@ -276,7 +282,7 @@ class MemberRows:
         )
 
     def pack(self) -> bytes:
-        """Return the wire form."""
+        """Return the wire form of the rows."""
         parts = [_WORD.pack(*self.word, self.taken, self.undue), struct.pack("<I", len(self.keys))]
         parts += map(packed_key, self.keys)
         parts += [struct.pack("<I", len(self.texts)), *map(packed_text, self.texts)]
@@ -291,7 +297,7 @@ class MemberRows:
 
     @classmethod
     def unpack(cls, data: bytes) -> MemberRows:
-        """Read the wire form. Raises a `WireError` for any other bytes."""
+        """Read rows from their wire form. Raises a `WireError` for any other bytes."""
         what = "a record of members' rows"
         reader = Reader(unframed(data, MAGIC, VERSION, what))
         with reading(what):
@@ -316,17 +322,20 @@ class MemberRows:
 
 
 def with_log_e(columns: Sequence[FloatArray], events: FloatArray) -> FloatArray:
-    """Return `NUMBERS` of rows, float64[n, 6].
+    """Return the columns `NUMBERS` of rows, float64[n, 6].
 
-    columns  those of measures, then `EVIDENCE`
-    events   `seq` of the rows
+    columns  the columns of measures, then the columns `EVIDENCE`
+    events   the column `seq` of the rows
     """
     *measures, evidence, block_events = columns
     return np.stack([*measures, log_e_values(evidence, block_events, events)], axis=1)
 
 
 def are_possible(numbers: FloatArray) -> bool:
-    """Return whether `NUMBERS` of rows (NaN = null) are possible: AUCs in [0, 1], counts finite."""
+    """Return whether the columns `NUMBERS` of rows have possible values (NaN stands for null).
+
+    AUCs must be in [0, 1], and counts finite.
+    """
     ranks, counts = numbers[:, :3], numbers[:, 3:5]
     inside = np.isnan(ranks) | ((ranks >= 0) & (ranks <= 1))
     return bool(inside.all() and (np.isnan(counts) | ((counts >= 0) & np.isfinite(counts))).all())
@@ -335,9 +344,9 @@ def are_possible(numbers: FloatArray) -> bool:
 def _of_all_classes(
     numbers: FloatArray, of_all: BoolArray, number: Callable[[str], FloatArray]
 ) -> tuple[FloatArray, BoolArray]:
-    """Return `NUMBERS` with those of the rows of all classes, and the rows in which a class is absent.
+    """Return `NUMBERS` with the numbers of the rows of all classes, and which rows lack a class.
 
-    The mean over other classes is another figure, so such a row has no AUC here.
+    A mean over fewer classes is another figure, so a row with an absent class has no AUC here.
     """
     numbers = numbers.copy()
     numbers[of_all] = np.nan
@@ -349,9 +358,9 @@ def _of_all_classes(
 
 
 def _why(reason: str | None, measure: int) -> tuple[str, str]:
-    """Return why the AUC is null, and why its interval is, from a row's reason.
+    """Return the reason why the AUC is null, and the reason why its interval is null, from a row's reason.
 
-    measure  0: the AUC of a row; 1: `auc_macro`; 2: `auc_macro` of a row in which a class is absent
+    measure  0 for the AUC of a row; 1 for `auc_macro`; 2 for `auc_macro` of a row in which a class is absent
     """
     if measure > 1:
         return _ABSENT, _ABSENT

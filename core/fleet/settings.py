@@ -1,4 +1,4 @@
-"""The settings of roll-ups: the groups, how long a silent member counts, and what intervals allow for."""
+"""The settings of roll-ups: the groups, how long a silent member counts, whether members may share events."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ SLICES = "slices"
 """The word that asks for a group for every model and column of slices."""
 
 STALE = 86_400_000_000
-"""Microseconds that a silent member counts, unless a user says otherwise: a day."""
+"""For how many microseconds a silent member counts, unless a user chooses another number: a day."""
 
 _REMEDY = f"give {ALL_MODELS}, {SLICES}, or a pattern of models, such as 'team1/*'"
 
 
 @dataclass(frozen=True)
 class RollUpSettings:
-    """What a `FleetTable` makes. Raises ConfigError for an invalid setting.
+    """The settings by which a `FleetTable` makes roll-up rows. Raises ConfigError for an invalid setting.
 
-    by          "models", "slices", and patterns of models (`fnmatch`: `*`, `?`, `[ab]`); each once
-    stale       microseconds, 0 or more, that the last row of a silent member counts
-    confidence  of the intervals of the members' rows, and of those that are made
-    dependent   whether members may score the same events. Slices of one column never do
+    by          "models", "slices", and patterns of models (`fnmatch`: `*`, `?`, `[ab]`); each is there once
+    stale       for how many microseconds, 0 or more, the last row of a silent member counts
+    confidence  the confidence of the intervals in the members' rows, and of the intervals in roll-up rows
+    dependent   whether members may score the same events. Slices of one column never share events
 
     >>> RollUpSettings(("models", "team1/*")).groups_of("team1/churn", "")
     [('models', 'team1/churn'), ('team1/*', 'team1/churn')]
@@ -57,12 +57,12 @@ class RollUpSettings:
             raise ConfigError(f"stale={self.stale!r}: give microseconds, 0 or more")
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, int | float):
             raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
-        if not 0.5 < (1 + self.confidence) / 2 < 1:  # so that a normal quantile is neither 0 nor infinite
+        if not 0.5 < (1 + self.confidence) / 2 < 1:  # so a normal quantile is neither 0 nor infinite
             raise ConfigError(f"confidence={self.confidence!r}: give a level between 0 and 1, such as .95")
 
     @property
     def without_rows(self) -> str:
-        """Say that there is no roll-up row, since no row is of these groups."""
+        """Return the sentence that there is no roll-up row, since no row belongs to these groups."""
         return f"there are no roll-up rows: no row on the grid of times belongs to {' or '.join(self.by)}"
 
     def groups_of(self, model: str, slice_: str) -> list[tuple[str, str]]:
@@ -80,7 +80,7 @@ class RollUpSettings:
         return self.dependent and group in self.by
 
     def meaning(self) -> str:
-        """Return the settings in words: equal for equal settings."""
+        """Return the settings in words: equal settings give equal words."""
         sharing = ", members may share events" if self.dependent else ""
         by = " ".join(map(repr, self.by))
         return f"by {by}, stale {duration_text(self.stale)}, confidence {self.confidence!r}{sharing}"
@@ -122,7 +122,7 @@ def columns_of(slice_: str) -> tuple[str, ...]:
     """
     try:
         return tuple(name for name, _ in parse_slice(slice_))
-    except ValueError:  # rows of another program: the slice is a group of its own
+    except ValueError:  # the rows come from another program: the slice is a group of its own
         return (slice_,)
 
 

@@ -1,14 +1,16 @@
-"""Which members are surely below their bound now: e-BH over the evidence in the members' rows.
+"""Names the members whose AUC is surely below their bound now.
 
-A member's evidence is log M, and E[M] <= n after n blocks while its AUC is the bound or more
-(evidence/below.py). So M / n is an e-value: its mean is 1 or less. A row does not say n, but the events of a
-full block in the mean and all events, `seq`. n is at most seq / block_events, so M block_events / seq is an
-e-value, too.
+The names come from e-BH over the evidence in the members' rows.
 
-e-BH (Wang & Ramdas 2022) names the k members with the greatest e-values, k the greatest number for which the
-k-th of them is K / (alpha k) or more, K the number of members with an e-value. Then at most a share alpha of
-those named is named wrongly, in the mean, whatever the members have in common. Each grid point is a choice
-of its own.
+A member's evidence is log M. While the member's AUC is the bound or more, E[M] <= n after n blocks
+(evidence/below.py). So M / n is an e-value: the mean of M / n is 1 or less. A row does not give n, but the
+mean number of events of a full block, `block_events`, and the number of all events, `seq`. n is at most seq /
+block_events, so M block_events / seq is an e-value, too.
+
+e-BH (Wang & Ramdas 2022) names the k members with the greatest e-values. Let K be the number of members with
+an e-value; then k is the greatest number for which the k-th greatest e-value is K / (alpha k) or more. Then
+at most a share alpha of the named members is named wrongly, in the mean, for any dependence between members.
+This holds for each grid point alone.
 """
 
 from __future__ import annotations
@@ -25,17 +27,17 @@ SURELY = ("members_surely_below", "surely_below")
 
 
 def log_e_values(evidence: FloatArray, block_events: FloatArray, events: FloatArray) -> FloatArray:
-    """Return the logarithm of each member's e-value; NaN without evidence. O(n)."""
+    """Return the logarithm of each member's e-value; NaN if a member has no evidence. O(n)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         values: FloatArray = evidence + np.log(block_events / events)
     return np.where(np.isfinite(values), values, math.nan)
 
 
 def surely_columns(names: Sequence[str], log_e: FloatArray, confidence: float) -> dict[str, Any]:
-    """Return `SURELY` of a group; null if no member has evidence. O(K log K).
+    """Return the columns `SURELY` of a group; null if no member has evidence. O(K log K).
 
-    names       the members
-    log_e       float64[n] of `log_e_values`
+    names       the names of the members
+    log_e       float64[n], of `log_e_values`
     confidence  1 less the greatest share of wrong names, in the mean
 
     >>> surely_columns(["a", "b", "c"], np.array([0.0, 9.0, 4.2]), 0.95)

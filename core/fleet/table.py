@@ -1,33 +1,35 @@
-"""FleetTable: the state machine that makes roll-up rows of the rows of measures of many models and slices.
+"""FleetTable: the state machine that makes roll-up rows from the rows of measures of many models and slices.
 
 From rows to roll-up rows
-    A group has a roll-up row at each grid point at which at least one of its members has a row. Members are
-    those with a row there, and those whose last row is at most `stale` older: they are silent. A member that
-    is silent for longer leaves the group, and returns with its next row.
+    A group has a roll-up row at each grid point at which at least one of its members has a row. Members of a
+    roll-up row are those with a row at the grid point, and those whose last row is older by at most `stale`:
+    the latter are silent. A member that is silent for longer leaves the group, and returns with its next row.
 
 When a grid point is closed
     A roll-up row needs the rows of all members, so it waits until no row of its grid point can come:
-      words    a shard of evaluators says up to which grid point its rows have been given (`Settled`). A grid
-               point is closed when all shards have passed it. Words connect: each says from where to where,
-               so they may come in any order, and more than once.
-      Clock    the runner's watermark says so, where rows come without words.
+      words    a shard of evaluators says up to which grid point it has given its rows (`Settled`). A grid
+               point is closed when all shards have passed it. Each word says from where to where it counts,
+               so words may come in any order, and more than once.
+      Clock    the runner's watermark closes grid points, where rows come without words.
       EndOfInput  closes all grid points.
-    A row that comes behind its closed grid point is late: it is counted, and counts for later grid points.
+    A row that comes behind its closed grid point is late: the table counts it, and uses it at later grid
+    points.
 
 Order
     Grid points of a group close in order of time. So roll-up rows are a function of the set of rows, whatever
     their order of arrival and however they were cut into packets. Members are summed in order of their names.
 
-Of models with a score of each class, a group has a roll-up row for each class, and one for all classes.
+For models with a score of each class, a group has a roll-up row for each class, and a roll-up row for all
+classes.
 
-Rows of one group must have one `config`: rows of other windows or grids are no members of one group.
+Rows of one group must have one `config`: rows of other windows or grids do not belong to the group.
 
 Snapshot, version 1: a frame (encoding/fields.py) with magic "RSFT". Payload: settings (text), `_HEAD`: the
 closed time, counts of rows with and without `due`, numbers of words and of groups; words (`_WORD` each: a
 shard, number of shards, from, to); groups. Each group: a u8, 1 or 2, its number of texts; its name (text),
-and of models with a score of each class the class, "" for all classes; pane, and the wire form of a `Group`:
-next row, the last closed grid point, number of rows; its configuration (text); each row as the member's name,
-a reason (texts), whether it waits, `due`, numbers.
+and for models with a score of each class the class, "" for all classes; pane, and the wire form of a `Group`:
+next row, the last closed grid point, number of rows; its configuration (text); each row: the member's name, a
+reason (texts), whether it waits, `due`, numbers.
 """
 
 from __future__ import annotations
@@ -59,19 +61,18 @@ _WORD = struct.Struct("<2I2q")
 _PANE = struct.Struct("<2q")
 
 _MOST_UNDUE = 1_000
-"""Rows without `due` after which an input without one row that has `due` is refused before its end."""
+"""The number of rows without `due` at which an input is refused before its end, if no row had `due`."""
 
 
 class FleetTable:
     """The roll-ups of many groups: a `StateMachine` whose records are packed `MemberRows`.
 
-    settings  the groups, and how their rows are made
+    settings  the groups, and how their roll-up rows are made
 
-    A row costs 2 microseconds, and a roll-up row 0.3 milliseconds and 1 microsecond for each member. State,
-    on the wire: 60 bytes for every member and its name, and as much for every row that waits.
-    Raises InputError for rows of different configurations in one group, for two rows of a member at one grid
-    point, and for an input in which no row has `due`; `apply` raises a `WireError` for bytes that are no
-    record.
+    A row costs 2 microseconds, and a roll-up row 0.3 milliseconds and 1 microsecond for each member. On the
+    wire, the state takes 60 bytes for every member and its name, and as much for every row that waits. Raises
+    InputError for rows of different configurations in one group, for two rows of a member at one grid point,
+    and for an input in which no row has `due`; `apply` raises a `WireError` for bytes that are not a record.
 
     >>> from rocsteady import Rows
     >>> rows = Rows.blank(2, [("a", ""), ("b", "")], "")
@@ -99,7 +100,10 @@ class FleetTable:
     # ---- records
 
     def apply(self, record: bytes) -> list[RollUpRow]:
-        """Take packed `MemberRows`, a `Clock` or the `EndOfInput`; return roll-up rows of closed points."""
+        """Apply packed `MemberRows`, a `Clock` or the `EndOfInput`.
+
+        Return the roll-up rows of the grid points that close.
+        """
         if record[:4] != WORD_MAGIC:
             return self.receive(MemberRows.unpack(record))
         word = unpack_record(record)
@@ -110,19 +114,25 @@ class FleetTable:
         raise ForeignBytesError(f"{word} was given to a table of roll-ups, which is fed rows")
 
     def take(self, rows: Rows | ClassRows | Sequence[MeasureRow] | Sequence[ClassRow]) -> list[RollUpRow]:
-        """Take rows that are not packed; return the roll-up rows of grid points that are closed by them."""
+        """Apply rows that are not packed.
+
+        Return the roll-up rows of the grid points that these rows close.
+        """
         if isinstance(rows, ClassRows):
             rows = rows.rows
         made = MemberRows.of_rows if isinstance(rows, Rows) else MemberRows.of_records
         return self.receive(made(rows, self.settings))  # type: ignore[arg-type]
 
     def finish(self) -> list[RollUpRow]:
-        """Close all grid points: no row will come. Raises InputError if rows came, and none had `due`."""
+        """Close all grid points, because no row will come; return their roll-up rows.
+
+        Raises InputError if rows came, and none had `due`.
+        """
         self._refuse_undue(1)
         return self._close(END_OF_TIME)
 
     def receive(self, rows: MemberRows) -> list[RollUpRow]:
-        """Take rows in columns, and their word; return the roll-up rows of grid points that are closed."""
+        """Apply rows in columns, and their word; return the roll-up rows of the grid points that close."""
         self._taken += rows.taken
         self._undue += rows.undue
         self._counts["roll_up_rows_undue"] += rows.undue
@@ -163,7 +173,7 @@ class FleetTable:
     # ---- time
 
     def _hear(self, word: Settled) -> list[RollUpRow]:
-        """Take the word of a shard; close the grid points that all shards have passed."""
+        """Apply the word of a shard; close the grid points that all shards have passed."""
         if self._sources not in (0, word.sources):
             raise InputError(
                 f"a shard of evaluators says that there are {word.sources}, and another one "
@@ -215,7 +225,7 @@ class FleetTable:
         return {"roll_up_groups": len(self._groups)}
 
     def snapshot_bytes(self) -> int:
-        """Return the length of `to_bytes()` in bytes. O(shards of evaluators)."""
+        """Return the length of `to_bytes()` in bytes, without packing the state. O(shards of evaluators)."""
         words = len(self._reached) + sum(map(len, self._ahead.values()))
         return self._bytes + words * _WORD.size
 
@@ -224,7 +234,7 @@ class FleetTable:
         return 2_000 + 5 * self.snapshot_bytes()
 
     def describe(self) -> str:
-        """Describe the state in words."""
+        """Describe the state of the table in words."""
         waiting = sum(map(len, (group.waiting for group in self._groups.values())))
         return lines_text(
             [
@@ -235,7 +245,10 @@ class FleetTable:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot. A table loaded from the snapshot gives the same later rows. O(state)."""
+        """Return a snapshot of the table. A table loaded from the snapshot gives the same later rows.
+
+        O(state).
+        """
         words = [(source, NO_TIME, reached) for source, reached in self._reached.items()]
         words += [
             (source, since, until) for source, ahead in self._ahead.items() for since, until in ahead.items()
@@ -249,7 +262,7 @@ class FleetTable:
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: RollUpSettings) -> FleetTable:
-        """Read a snapshot, `data`.
+        """Read a table from a snapshot, `data`.
 
         Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """

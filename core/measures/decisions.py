@@ -346,7 +346,7 @@ def count_held(
 ) -> None:
     """Count the events of a window that was stored: masses, hits and the majority. CLASSES is set before.
 
-    labels, predictions, hits  of the events held, as `apply_decisions` writes them to the ring
+    labels, predictions, hits  the columns of the events in the window, as `apply_decisions` writes them
     """
     count = int(counters[CLASSES])
     agreed = labels[labels == predictions]

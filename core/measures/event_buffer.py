@@ -116,7 +116,7 @@ class EventBuffer(Generic[AnyEvents]):
         self._first += 1
 
     def follow(self, coming: AnyEvents, steps: Steps) -> None:
-        """Add and drop what some steps say; `coming` has the events that enter, in order."""
+        """Apply steps: add the events that enter, from `coming` in order, and drop the events that leave."""
         for _ in self._follow_to(np.flatnonzero(steps.shifts), coming, steps):
             pass
 

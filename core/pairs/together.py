@@ -179,12 +179,13 @@ class Waits(NamedTuple):
 
 
 class Met(NamedTuple):
-    """The matches by id of events that need no other batch; all numbers are rows of the batch.
+    """The matches by id between events of one batch; all numbers are rows of the batch.
 
-    findings      their instances
+    findings      the instances that the matches make
     contradicted  how many instances have two labels
     waiting       rows of events that still wait at the end, by rising row
-    champion, model  of the waiting events: a row of the champion, and a model that it has met, in order
+    champion, model  for the waiting events: the row of an event of the champion, and a model with which this
+                  event is matched, in order
     """
 
     findings: list[Finding]

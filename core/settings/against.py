@@ -15,7 +15,7 @@ class Against:
     champion  the name of the model; if there are `columns`, the name of the column of its scores
     columns   all columns of scores, if a record has the scores of several models. Their models are named
               COLUMN, or MODEL/COLUMN; each is compared with the champion of the same MODEL
-    whether the events of one record are an instance; else the events with one id are an instance
+    by_record whether the events of one record are an instance; else the events with one id are an instance
     within    the most microseconds between the times of the two events of an id; None if any time may lie
               between them
     """

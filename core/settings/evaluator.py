@@ -140,7 +140,7 @@ class EvaluatorSettings:
     threshold           an event is predicted positive if its score >= threshold.
     confidence          the confidence of the AUC's interval, in (0, 1).
     probabilities       whether the scores are probabilities: if so, Brier score and log loss have a meaning.
-    at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1].
+    at_fpr              the false positive rate of tpr_at_fpr, in [0, 1].
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1).
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1].
     flip_if_below_half  whether the H-measure takes -score while AUC < 0.5, as R's hmeasure does.

@@ -1,9 +1,9 @@
 """The verdicts of a page: every model and slice against its reference, corrected for their number.
 
 The states
-    worse, better    The interval of the difference to the reference excludes 0. no change shown  The interval
-    includes 0. This does not prove that nothing changed. cannot tell      There is nothing to compare;
-    `Verdict.why` says what is missing.
+    worse, better    The interval of the difference to the reference excludes 0.
+    no change shown  The interval includes 0. This does not prove that nothing changed.
+    cannot tell      There is nothing to compare; `Verdict.why` says what is missing.
 
 The correction
     A page of M models and S slices has M + S tests. With level 0.95 a page without any change names a model

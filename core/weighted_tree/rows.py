@@ -42,8 +42,7 @@ STEADY = 2.0**-90
 ONE_EVENT = 1e-9
 """An effective size of at most 1 plus this number counts as the size of one event."""
 END = 2.0**-40
-"""A number whose relative distance from the largest float is below this: rounding decides whether it is null.
-"""
+"""If a number is nearer to the largest float than this relative distance, rounding decides if it is null."""
 
 
 ASK_NOTHING, ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(8)

@@ -9,11 +9,12 @@
 /metrics               time series of the latest rows, for Prometheus
 
 Events
-    `page`   a new page is there; data: its epoch and number. A browser that has another page fetches the new
-    page. `rows`   rows behind those that the browser has; id and data say which (`Epoch.between`). `beat`
-    nothing happened for 15 s. The id of an event is AT, the rows that a browser has then: RUN-EPOCH-POSITION.
-    A browser whose connection ended sends the last id, and gets the rows behind it. If the id is of another
-    run or epoch, the browser gets the new page.
+    `page`   a new page is there; data: its epoch and number. A browser that has another page fetches it.
+    `rows`   rows behind those that the browser has; id and data say which (`Epoch.between`).
+    `beat`   nothing happened for 15 s.
+    The id of an event is AT, the rows that a browser has then: RUN-EPOCH-POSITION. A browser whose connection
+    ended sends the last id, and gets the rows behind it. If the id is of another run or epoch, the browser
+    gets the new page.
 """
 
 from __future__ import annotations

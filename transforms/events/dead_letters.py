@@ -77,7 +77,7 @@ class DeadLetter(NamedTuple):
     position  the record's place in its source: the 0-based ordinal, without headers and blank lines. For a
               message of a topic, its offset. None = unknown.
     time      microseconds UTC, or None.
-    None if the record has no model or id. None for a record without a model or id.
+    model, id text; None if the record has no model or id.
     raw       the record's fields as a JSON object, or the record's text if it has no fields.
     field     the user's name of the faulty column; None if no column is at fault.
     value     the faulty column's value as text; a long text is cut, with a mark. None = no value.

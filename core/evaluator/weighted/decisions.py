@@ -1,10 +1,13 @@
-"""Decisions of a window whose events have weights: the counterpart of measures/decisions.py for real numbers.
+"""The decisions of a window whose events have weights.
 
-Counts of events are whole numbers, masses exact sums (measures.py).
+The module is the counterpart of measures/decisions.py for real numbers.
+
+Counts of events are whole numbers, and masses are exact sums (measures.py).
 
 The window is a ring, as in measures/decisions.py. A fading event leaves when its weight is negligible beside
-the mass of its own class. So events may leave out of the order of arrival. The slot of an event that left is
-marked GONE: the slot is a gap. A ring of fading events never wraps, and `WeightedWindow` closes its gaps.
+the mass of its own class. So events may leave in another order than the order of arrival. The slot of an
+event that left is marked GONE: the slot is a gap. A ring of fading events never returns to its start, and
+`WeightedWindow` closes the gaps.
 """
 
 from __future__ import annotations
@@ -40,14 +43,17 @@ from ..held import Columns
 from .measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
 
 GONE = 8
-"""Bit of an event's hits: the event has faded, and its slot is a gap of the ring."""
+"""The bit of an event's hits which says that the event has faded, and that its slot is a gap of the ring."""
 
 NEGLIGIBLE = 2.0**-53
-"""Share of the mass of its class at or below which a fading event is dropped."""
+"""The share of the mass of its class at or below which a fading event is dropped."""
 
 
 class WeightedRing(NamedTuple):
-    """The window as one array for each column: class codes, hits, scores, weights, and times if kept."""
+    """The window as one array for each column.
+
+    The arrays have class codes, hits, scores, weights, and times if they are kept.
+    """
 
     labels: Any
     predictions: Any
@@ -58,10 +64,10 @@ class WeightedRing(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Events that entered (sign 1) and left (-1), in order, by their slots of the ring.
+    """The events that entered (sign 1) and left (sign -1), in order, by their slots of the ring.
 
-    For each row also the number of changes before the row, the number of events held, and the slots of the
-    oldest and the newest event.
+    For each row there is also the number of changes before the row, the number of events in the window, and
+    the slots of the oldest and the newest event.
     """
 
     slots: Int64Array
@@ -76,7 +82,7 @@ class Changes(NamedTuple):
 def weigh(
     ring: WeightedRing, slot: Integer, sign: int, counters: Int64Array, classes: Int64Array, masses: Masses
 ) -> None:
-    """Add the event of a slot to all masses and counts (sign 1), or subtract it (-1)."""
+    """Add the event of a slot to all masses and counts (sign 1), or subtract the event (sign -1)."""
     label, prediction = np.int64(ring.labels[slot]), np.int64(ring.predictions[slot])
     weight, hits = ring.weights[slot], ring.hits[slot]
     counters[HELD] += sign
@@ -98,7 +104,10 @@ def weigh(
 
 @kernel
 def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
-    """Return the class with the largest label mass, of tied classes the one seen last; -1 without classes."""
+    """Return the class with the largest label mass, and of equal classes the class that came last.
+
+    -1 if there are no classes.
+    """
     best = -1
     for code in range(count):
         if classes[LABELS, code] == 0:
@@ -113,7 +122,10 @@ def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
 
 @kernel
 def next_of_class(ring: WeightedRing, slot: Integer, code: Integer) -> Integer:
-    """Return the first slot, from `slot` on, that holds a fading event of a class; there must be one."""
+    """Return the first slot, from `slot` on, that holds a fading event of a class.
+
+    There must be such a slot.
+    """
     while np.int64(ring.labels[slot]) != code or ring.hits[slot] & GONE:
         slot += 1
     return slot
@@ -121,7 +133,10 @@ def next_of_class(ring: WeightedRing, slot: Integer, code: Integer) -> Integer:
 
 @kernel
 def ends_of_gaps(ring: WeightedRing, heads: Int64Array, span: int, classes: Int64Array) -> tuple[int, int]:
-    """Return the slots of the oldest and the newest fading event held; at least one event must be held."""
+    """Return the slots of the oldest and the newest fading event in the window.
+
+    The window must hold an event.
+    """
     oldest = span
     for code in range(len(heads)):
         if classes[LABELS, code] > 0:
@@ -149,15 +164,20 @@ def apply_weighted(
     reasons: Int8Array,
     changes: Changes,
 ) -> tuple[int, int]:
-    """Apply steps as `apply_decisions` does, each event with its weight; return changes made, and slots used.
+    """Apply steps as `apply_decisions` does, each event with its weight.
 
-    columns       the steps' events, with times; the weights of fading events are inflated (window.py)
+    Return the number of changes, and the number of slots in use.
+
+    columns       the columns of the steps' events, with times; the weights of fading events are inflated
+                  (window.py)
     units, exponents  for each step: unit * 2^exponent counts 1 in the masses of a row after the step
-    ring          the window, with room for all entering events beside those held; changed
-    heads         if events fade, for each class a slot before which no event of the class is held; else empty
-    span          if events fade, the number of slots used, gaps included; else ignored
+    ring          the window, with room for all entering events beside those in the window; the function
+                  changes the ring
+    heads         if events fade, for each class a slot before which the ring has no event of the class; else
+                  empty
+    span          if events fade, the number of slots in use, with the gaps; else ignored
     decides       whether rows have measures of decisions at all
-    changes       filled; must have room for every event that enters or leaves
+    changes       the function fills them; they must have room for every event that enters or leaves
     """
     flags, leaving, shifts = steps.flags, steps.leaving, steps.shifts
     times: Any = columns.times
@@ -240,7 +260,7 @@ def apply_weighted(
 def weigh_all(
     ring: WeightedRing, held: Integer, counters: Int64Array, classes: Int64Array, masses: Masses
 ) -> None:
-    """Add the first `held` events of a ring to empty counts and masses."""
+    """Add the first `held` events of a ring to the counts and masses, which are empty before."""
     for slot in range(held):
         weigh(ring, slot, 1, counters, classes, masses)
     counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])

@@ -1,9 +1,9 @@
 """Accuracy, kappa and the other measures of decisions, in a window whose events have weights.
 
-Masses are exact sums (kernels/exact_sums.py). So they do not drift, and rows equal those of a window that is
-summed anew. Differences of masses are also differences of exact sums. So errors and right decisions are told
-apart even if one event outweighs all others. Products have shares of the window's mass as factors, so that
-products neither overflow nor vanish.
+Masses are exact sums (kernels/exact_sums.py). So the masses do not drift, and rows are equal to those of a
+window whose masses are summed again. Differences of masses are also differences of exact sums. So errors and
+right decisions are told apart even if one event has more weight than all others. The factors of products are
+shares of the window's mass, so that products neither overflow nor become 0.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ from ...rows.reasons import (
 from ...weighted_tree.layout import times_power
 
 ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
-"""The exact sums of a window over all classes: its mass, and the masses of both baselines' hits."""
+"""The exact sums of a window over all classes: its mass, and the masses of the hits of both baselines."""
 
 
 class Masses(NamedTuple):
-    """Exact sums of weights: of label, prediction and correct of each class, and of the whole window."""
+    """The exact sums of weights.
 
-    of_classes: Int64Array  # (3, classes, SUM_CHUNKS), by LABELS, PREDICTIONS, CORRECT
-    of_all: Int64Array  # (3, SUM_CHUNKS)
+    For each class there are the sums of label, prediction and correct, and the sums of the whole window.
+    """
+
+    of_classes: Int64Array  # shape (3, classes, SUM_CHUNKS), by LABELS, PREDICTIONS, CORRECT
+    of_all: Int64Array  # shape (3, SUM_CHUNKS)
 
     def with_classes(self, classes: int) -> Masses:
         """Return the same sums with room for at least `classes` classes."""
@@ -71,7 +74,7 @@ def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
 
 @kernel
 def in_unit(mass: float, unit: float, exponent: int) -> float:
-    """Return a mass in units of unit * 2^exponent; infinite or 0 if the result is out of range."""
+    """Return a mass in units of unit * 2^exponent; infinite or 0 if the result is beyond floats."""
     return times_power(mass / unit, -exponent)
 
 
@@ -95,11 +98,12 @@ def _write_agreement(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write accuracy, the kappa family and the means of recalls."""
+    """Write accuracy, the kappa family and the means of recalls into a row."""
     count, measures = counters[CLASSES], numbers[slots.MEASURES :]
     rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     of_classes = np.zeros((3, count))
-    # Exact sums: terms are added in the order of codes, which depends on how the stream was cut.
+    # These are exact sums: terms are added in the order of codes, and that order depends on how the stream
+    # was cut.
     sums = np.zeros((4, SUM_CHUNKS), np.int64)
     labels = predictions = 0
     for code in range(count):
@@ -144,7 +148,7 @@ def weighted_measures(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write the measures of decisions; unit * 2^exponent is what counts 1 in the row's masses."""
+    """Write the measures of decisions into a row; unit * 2^exponent counts 1 in the row's masses."""
     measures = numbers[slots.MEASURES :]
     total = rounded(masses.of_all[ALL])
     if positive < 0:
@@ -184,9 +188,10 @@ def masses_of(masses: Masses, positive: int) -> tuple[float, float]:
 def rarer_before(
     labels: Int8Array, weights: FloatArray, masses: Masses, positive: int, rarer: Int8Array
 ) -> None:
-    """Write 1 for each event whose class has less mass than the other class before the event; else 0.
+    """Write 1 for each event whose class has less mass than the other class before the event, else 0.
 
-    If both masses are equal, 1 for positives. No event leaves meanwhile. Labels are 1 for positives.
+    If both masses are equal, the value is 1 for positives. The events are taken as if no event left
+    meanwhile. Labels are 1 for positives.
     """
     sums = np.zeros((2, SUM_CHUNKS), np.int64)
     sums[1] = masses.of_classes[LABELS, positive]

@@ -1,9 +1,9 @@
-"""The ranking measures of a weighted window: the counterpart of `ranking` for real weights.
+"""The ranking measures of a weighted window: the counterpart of `ranking` for weights that are real numbers.
 
-The caller holds the events, and passes each event that enters or leaves, with its weight. The weights of
-fading events are inflated (times 2^(i / half-life)); the scale of a row reduces its masses again.
+The caller keeps the events, and passes each event that enters or leaves, with its weight. The weights of
+fading events are inflated (times 2^(i / half-life)); the scale of a row makes its masses small again.
 
-With weights of 1 the rows are those of `scan_window`, up to rounding (1e-12); thresholds are equal.
+With weights of 1 the rows are equal to those of `scan_window`, up to rounding (1e-12); thresholds are equal.
 """
 
 from __future__ import annotations
@@ -45,11 +45,16 @@ from ..ranked import z_of
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
 _OF_ENTRIES = OF_ENTRIES | {"brier", "log_loss"}
 BELOW_HALF = 0.5 - 2.0**-44
-"""An AUC below this bound is below one half; rounding alone cannot bring one half below the bound."""
+"""The bound below which an AUC is below one half: rounding alone cannot bring an AUC of one half below the
+bound.
+"""
 
 
 class Progress(NamedTuple):
-    """The progress in a batch with rows: up to its end, or up to a row that needs a rebuild of the tree."""
+    """How far a batch with rows was applied.
+
+    The batch was applied up to its end, or up to a row that needs a rebuild of the tree.
+    """
 
     events: int
     rows: int
@@ -57,11 +62,11 @@ class Progress(NamedTuple):
 
 
 class WeightedRanking:
-    """A weighted window in score order, current after every event. O(log k) an event.
+    """A weighted window in score order, current after every event. An event costs O(log k).
 
-    A row costs O(hull), and the update of the parts of the tree that events since the last row changed
+    A row costs O(hull), and the update of those parts of the tree that events since the last row changed
     (`WeightedTree`). A row costs O(k) if it has one of these measures: Brier score, log loss, average
-    precision, calibration error, partial AUC, AUC by a polynomial, or H of flipped scores.
+    precision, calibration error, partial AUC, AUC by a polynomial, or the H-measure of flipped scores.
 
     >>> from rocsteady.core.rows.columns import NUMBER_COLUMNS
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
@@ -89,7 +94,7 @@ class WeightedRanking:
         """Set the attributes that the settings of rows decide."""
         self._settings = settings
         self._asked = frozenset(settings.measures or ())
-        # with fixed priors, too, H is a polynomial in an edge
+        # with fixed priors, too, the H-measure is a polynomial in an edge
         curvature = curvature_of(dataclasses.replace(settings, priors=PRIORS_OF_WINDOW))
         self._compiled_h = curvature is not None
         self._ask = RowAsk(
@@ -110,13 +115,15 @@ class WeightedRanking:
     ) -> Progress:
         """Let checked events enter and leave, in order (`WeightedTree.apply`), and write the rows of a plan.
 
-        batch       contiguous int8 of 0 and 1, finite float64, finite float64 above 0, int8 of 1 and -1
+        batch       four contiguous arrays: labels (int8 of 0 and 1), scores (finite float64), weights (finite
+                    float64 above 0) and signs (int8 of 1 and -1)
         plan        rows of NaN and 0, filled as `write_row` does, and their scales
         placements  empty, or one for each event: filled with the placement of each entering event among the
                     events before it, NaN if the other class is empty
 
-        Stops early if a row needs a rebuild of the tree: call `tree.rebuild` with the events held by then,
-        and continue with the rest of the batch. One compiled call, unless a measure needs Python at each row.
+        The method stops early if a row needs a rebuild of the tree: then call `tree.rebuild` with the events
+        that are in the window at that moment, and continue with the rest of the batch. This is one compiled
+        call, unless a measure needs Python at each row.
         """
         rows = len(plan.ends)
         if not len(plan.numbers) == len(plan.reasons) == rows:  # a kernel does not check bounds
@@ -144,18 +151,22 @@ class WeightedRanking:
     def write_row(
         self, numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, scale_exponent: int = 0
     ) -> bool:
-        """Write masses and ranking measures into one row of NaN and 0; return whether they were written.
+        """Write masses and ranking measures into one row, which is NaN and 0 before.
 
-        A mass (weight, positives, negatives, aum) is that of the weights given * scale * 2^scale_exponent.
-        False: call `tree.rebuild` with the events held, then call `write_row` again.
+        Return whether they were written.
+
+        A mass (weight, positives, negatives, aum) is the given mass * scale * 2^scale_exponent. If the result
+        is False, call `tree.rebuild` with the events in the window, and then call `write_row` again.
         """
         plan = one_row(numbers, reasons, scale, scale_exponent)
         return not self.take_rows(NO_EVENTS, plan).needs_rebuild
 
     def to_entries(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the distinct scores, ascending, and the masses of negatives and positives at each. O(k).
+        """Return the distinct scores, ascending, and the masses of negatives and positives at each score.
 
-        The masses of both classes are in one scale, that of the larger exponent.
+        O(k).
+
+        The masses of both classes are in one scale: the scale of the larger exponent.
         """
         entries = self.tree.held_entries()
         negatives, positives = self.tree.in_one_scale(entries["mass"][:, 0], entries["mass"][:, 1])
@@ -190,7 +201,7 @@ class WeightedRanking:
         return True
 
     def _write_in_python(self, measures: FloatArray, reasons: Int8Array) -> bool:
-        """Write the measures that need every entry, and H for costs that are not polynomials.
+        """Write the measures that need every entry, and the H-measure for costs that are not polynomials.
 
         Return False, with nothing written, if rounding would decide whether scores are flipped.
         """

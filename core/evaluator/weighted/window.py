@@ -1,11 +1,11 @@
 """The window of an evaluator whose events have weights of their own, or fade.
 
 Invariant: ring, masses and ranking hold the same events with the same weights. Weights of fading events are
-inflated. An event of weight w and tick i (its number, or its time) weighs w 2^(i / T - shift), T the
-half-life. So later events outweigh earlier events, and time does not change the weight of a held event. A row
-divides masses by the inflated weight that counts 1 now. This factor cancels in every ratio
-(docs/architecture/weighted.md, "Fading"). If a weight would reach 1, `shift` is raised. Powers of two do not
-round, and no sum of weights overflows.
+inflated. An event of weight w and tick i (its number, or its time) weighs w 2^(i / T - shift), where T is the
+half-life. So later events weigh more than earlier events, and time does not change the weight of an event in
+the window. A row divides masses by the inflated weight that counts 1 now. This factor cancels in every ratio
+(docs/architecture/weighted.md, "Fading"). If a weight would reach 1, the window raises `shift`. Powers of two
+need no rounding, and no sum of weights overflows.
 """
 
 from __future__ import annotations
@@ -39,24 +39,31 @@ _EVENTS = INTEGER_COLUMNS.index("window_events")
 _START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")
 
 _HEADROOM = 64
-"""How far `shift` is raised beyond need; less if a weight is so large that 1 would be lost beside the weight.
-A value of 32 costs 0.5 us more an event, a value of 128 gains nothing."""
+"""How far `shift` is raised beyond the needed value; less if a weight is so large that a weight of 1 would be
+lost beside it. With 32 an event takes 0.5 us more, and 128 gains nothing.
+"""
 
 _LEAST_POWER = -900
 """Weights below 2^_LEAST_POWER count as 2^_LEAST_POWER when `shift` is chosen: 1 must not be lost."""
 
 _FADED = 2.0**-1022
-"""Least weight of an event: a lighter event is dropped or not taken, since its weight would lose digits."""
+"""The least weight of an event: a lighter event is dropped or not taken, since its weight would lose digits.
+"""
 
 _NO_SHIFT = -(2**61)
 _AT_ONCE = 16_384
-"""Steps applied in one call of a kernel: the ring has room for so many beside the events held."""
+"""The number of steps that one call of a kernel applies: the ring has room for so many events beside those in
+the window.
+"""
 
 _DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
 
 
 class WeightedWindow:
-    """Ring, masses and ranking of a window of events with weights; it has the methods of `UnitWindow`."""
+    """The ring, the masses and the ranking of a window of events with weights.
+
+    The class has the methods of `UnitWindow`.
+    """
 
     has_weights = True
 
@@ -84,7 +91,7 @@ class WeightedWindow:
     # ---- events
 
     def follow(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
-        """See `UnitWindow`."""
+        """Apply steps, and fill in the rows that fall due, as in `UnitWindow`."""
         self._make_classes()
         if self._half_life:
             self._take_fading(columns, steps, rows)
@@ -95,7 +102,7 @@ class WeightedWindow:
 
     def _take_in_parts(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
         count = len(steps.flags)
-        moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # slots of the ring
+        moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # the slots of the ring
         stops = sorted({0, *moving, *range(0, count, _AT_ONCE), count})
         for start, end in pairwise(stops):
             ones, zeros = np.ones(end - start), np.zeros(end - start, np.int64)
@@ -139,12 +146,15 @@ class WeightedWindow:
             start = end
 
     def _inflation(self, ticks: Int64Array) -> tuple[FloatArray, Int64Array]:
-        """Return the inflated weight of an event of weight 1 at each tick: factors in [1, 2], exponents."""
+        """Return the inflated weight of an event of weight 1 at each tick.
+
+        The weights are factors in [1, 2], and exponents.
+        """
         periods, rest = np.divmod(ticks, self._half_life)
         return np.exp2(rest / self._half_life), periods
 
     def _raise_shift(self, shift: int) -> None:
-        """Scale all weights down to a new `shift`, exactly, and drop events that have faded for good."""
+        """Scale all weights exactly to a new `shift`, and drop the events that have faded."""
         down, self.shift = max(self.shift - shift, -2_200), shift
         if not self._span:
             return
@@ -162,10 +172,12 @@ class WeightedWindow:
         rows: Rows,
         placements: FloatArray,
     ) -> Rows:
-        """Apply steps with inflated weights; return `rows` without those that fell due, which are written.
+        """Apply steps with inflated weights.
 
-        unit * 2^exponent counts 1 in a row after each step. If placements are wanted, no event leaves after
-        the first step.
+        Return the rest of `rows`, behind the rows that fell due and are written.
+
+        An inflated weight of unit * 2^exponent counts 1 in a row after each step. If placements are asked
+        for, no event leaves after the first step.
         """
         enters = steps.flags & ENTERS != 0
         due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else NO_INT64
@@ -206,7 +218,7 @@ class WeightedWindow:
         return later
 
     def _write_rows(self, slots: Int64Array, signs: Int8Array, plan: RowPlan, placed: FloatArray) -> None:
-        """Apply changes to the ranking, and write the rows of a plan."""
+        """Give changes to the ranking, and write the rows of a plan."""
         while True:
             progress = self._ranking.take_rows(Batch(*self._events(slots), signs), plan, placed)
             if not progress.needs_rebuild:
@@ -218,15 +230,18 @@ class WeightedWindow:
             self._rebuild(np.flatnonzero(self._held_before(slots, signs)))
 
     def _rebuild(self, slots: Int64Array) -> None:
-        """Make the ranking anew from the events in some slots."""
+        """Make a new ranking from the events in some slots."""
         self._ranking.tree.rebuild(*self._events(slots))
 
     def _held_before(self, slots: Int64Array, signs: Int8Array) -> Any:
-        """Return which slots held events before these last changes, which enter each slot at most once."""
+        """Return the slots that held events before these last changes.
+
+        The changes enter each slot at most once.
+        """
         held = np.zeros(len(self._ring.labels), np.bool_)
         held[self._held_slots()] = True
         held[slots[signs < 0]] = True
-        held[slots[signs > 0]] = False  # also slots of events that came and left in these changes
+        held[slots[signs > 0]] = False  # also the slots of events that came and left in these changes
         return held
 
     def _events(self, slots: Int64Array) -> tuple[Int8Array, FloatArray, FloatArray]:
@@ -236,7 +251,7 @@ class WeightedWindow:
         return labels, ring.scores[slots], ring.weights[slots]
 
     def _held_slots(self) -> Int64Array:
-        """Return the slots of the events held, oldest first."""
+        """Return the slots of the events in the window, oldest first."""
         if self._half_life:
             return np.flatnonzero(self._ring.hits[: self._span] & GONE == 0)
         capacity = max(1, len(self._ring.labels))
@@ -245,14 +260,14 @@ class WeightedWindow:
     # ---- measures of the window
 
     def _unit(self) -> tuple[float, int]:
-        """Return the inflated weight that counts 1 in a row now, as a number and a power of two."""
+        """Return the inflated weight that counts 1 in a row made now, as a number and a power of two."""
         if not self._half_life:
             return 1.0, 0
         period, rest = divmod(self._now, self._half_life)
         return float(np.exp2(rest / self._half_life)), period - self.shift
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `UnitWindow`."""
+        """Write the measures of the present window into one row, as in `UnitWindow`."""
         unit, exponent = self._unit()
         weighted_measures(
             self._counters, self._classes.counts, self._masses, self._positive, unit, exponent, numbers,
@@ -269,15 +284,15 @@ class WeightedWindow:
         return masses_of(self._masses, self._positive)
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """See `UnitWindow`."""
+        """Return 1 for each event of the rarer class, as in `UnitWindow`."""
         rarer = np.empty(len(columns.labels), np.int8)
         rarer_before(columns.labels, columns.weights, self._masses, self._positive, rarer)
         return rarer
 
     def curve(self, points: CurvePoints) -> RocCurve:
-        """See `UnitWindow`.
+        """Return the ROC curve of the window, as in `UnitWindow`.
 
-        An event of weight 1 that comes now has a mass of 1. If such masses were beyond floats, both classes
+        An event of weight 1 that comes now has a mass of 1. If such masses are beyond floats, both classes
         are in another common scale.
         """
         if self._ranking.tree.needs_rebuild:
@@ -293,24 +308,27 @@ class WeightedWindow:
         return curve_of_entries(scores, negatives * scale, positives * scale, len(self), points)
 
     def placement(self, label: int, score: float) -> float:
-        """Return the placement value of an event that would come now; NaN where the other class is empty."""
+        """Return the placement value of an event, as if the event came now.
+
+        NaN if the other class has no event.
+        """
         if self._ranking.tree.needs_rebuild:
             self._rebuild(self._held_slots())
         return float(self._ranking.tree.placement([label], [score])[0])
 
     def live_bytes(self) -> int:
-        """See `UnitWindow`."""
+        """Estimate the window's memory in bytes."""
         arrays = (*self._ring, *self._masses)
         return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.tree.nbytes
 
     # ---- room
 
     def hits(self) -> Int8Array:
-        """See `UnitWindow`."""
+        """Return the hits of the events in the window, as in `UnitWindow`."""
         return self._ring.hits[self._held_slots()]
 
     def held(self) -> Held:
-        """See `UnitWindow`."""
+        """Return the events that the window holds, as in `UnitWindow`."""
         slots, ring = self._held_slots(), self._ring
         times = ring.times[slots] if self.is_timed else None
         return Held(
@@ -319,7 +337,7 @@ class WeightedWindow:
         )  # fmt: skip
 
     def load(self, held: Held) -> None:
-        """See `UnitWindow`."""
+        """Replace the events in the window, as in `UnitWindow`."""
         counters = self._counters
         weights = np.ones(len(held.scores)) if held.weights is None else held.weights
         times = NO_INT64 if held.times is None or not self._half_life else held.times
@@ -330,7 +348,7 @@ class WeightedWindow:
         self._load(np.arange(len(weights)))
 
     def _load(self, slots: Int64Array) -> None:
-        """Keep only the events of some slots, moved to the start of the ring; sum all masses anew."""
+        """Keep only the events of some slots, moved to the start of the ring; compute all masses again."""
         self._make_classes()
         self._move(slots, len(slots) + 1)
         counters, counts = self._counters, self._classes.counts
@@ -342,7 +360,7 @@ class WeightedWindow:
             self._rebuild(np.arange(len(slots)))
 
     def _make_room(self, entering: int) -> None:
-        """Grow the ring or close its gaps, so that `entering` events fit beside all events held."""
+        """Make the ring larger or close its gaps: `entering` events then fit beside those in the window."""
         used = self._span if self._half_life else len(self)
         if used + entering > len(self._ring.labels):
             held = self._held_slots()
@@ -358,7 +376,7 @@ class WeightedWindow:
         self._heads[:] = 0
 
     def _make_classes(self) -> None:
-        """Make masses for every class that the evaluator has met."""
+        """Make masses for every class of the evaluator's events."""
         classes = self._classes.counts.shape[1]
         self._masses = self._masses.with_classes(classes)
         if self._half_life and classes > len(self._heads):
