@@ -270,7 +270,7 @@ class Outcome:
         letters       (kind, reason, count, lowest position) of dead letters; most frequent first
         times         the least and the greatest event time, seconds since 1970; None if events have no times
         seconds       how long the job took
-        alerts        the alerts in order of time, for a job on Beam that prints them or calls recipients for them
+    alerts        alerts in order of time, for a job on Beam that prints them or calls recipients
     restarted     when the runner last restarted the job after a failure (RFC 3339); "" = never
     stopped       whether the job was stopped, and goes on from its checkpoint
     """
