@@ -202,7 +202,11 @@ def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
             ("--probabilities", "--score", "p"),
             "leave out --probabilities, or check --score",
         ),
-        ("score,label,t\n.3,1,soon\n", ("--time", "t"), "name the form of texts with --time-format"),
+        (
+            "score,label,t\n.3,1,soon\n",
+            ("--time", "t"),
+            "name the form of texts with --time-format; give the begin of a period",
+        ),
         ("score,label\n.3,\n", (), "label is missing (in the column 'label'); check --label"),
         ("score,label,model\n.3,1,\n", (), "check --model, or give all records one name with --model-name"),
     ],
