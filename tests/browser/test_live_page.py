@@ -241,7 +241,7 @@ def test_groups_pairs_curves_and_their_alerts_grow_and_what_was_chosen_stays(bro
             page.locator("#roll_ups-chart").scroll_into_view_if_needed()
             until(page, f"{drawn_in('roll_ups', 'mean')} === 9")
             title = page.locator("#roll_ups-chart-title").inner_text()
-            assert title == "m*: AUC, mean weighted by precision"
+            assert title == "m*: AUC, mean with random effects"
             assert page.locator("#roll_ups-series option:checked").inner_text() == "m*"
             page.locator("#pairs-chart").scroll_into_view_if_needed()
             assert page.evaluate(drawn_in("pairs", "difference")) == 6  # the reader has the choice
