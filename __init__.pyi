@@ -1,11 +1,11 @@
 """The public names of rocsteady, for type checkers and for `__init__.py`: both read them here."""
 
+from .core.alerts.alert_rows import AlertRow as AlertRow
 from .core.alerts.grammar import parse_alert as parse_alert
-from .core.alerts.rows import AlertRow as AlertRow
 from .core.alerts.rules import AlertRule as AlertRule
 from .core.alerts.table import AlertTable as AlertTable
+from .core.classes.class_settings import ClassSettings as ClassSettings
 from .core.classes.evaluator import MulticlassEvaluator as MulticlassEvaluator
-from .core.classes.settings import ClassSettings as ClassSettings
 from .core.compare.comparisons import ComparisonRow as ComparisonRow
 from .core.compare.comparisons import FoldMean as FoldMean
 from .core.compare.mcnemar import McnemarEvidence as McnemarEvidence
@@ -32,7 +32,7 @@ from .core.events.batch import EventBatch as EventBatch
 from .core.events.columns import IdColumn as IdColumn
 from .core.events.columns import TextColumn as TextColumn
 from .core.evidence.below import EvidenceBelow as EvidenceBelow
-from .core.fleet.settings import RollUpSettings as RollUpSettings
+from .core.fleet.roll_up_settings import RollUpSettings as RollUpSettings
 from .core.fleet.table import FleetTable as FleetTable
 from .core.learning.aum.aum import Aum as Aum
 from .core.learning.aum.aum import aum as aum
@@ -49,7 +49,7 @@ from .core.learning.polynomial.learner import PolynomialAucLearner as Polynomial
 from .core.measures.polynomial_auc import PolynomialAuc as PolynomialAuc
 from .core.measures.polynomial_estimate import PolynomialEstimate as PolynomialEstimate
 from .core.pairs.evaluator import PairEvaluator as PairEvaluator
-from .core.pairs.settings import PairSettings as PairSettings
+from .core.pairs.pair_settings import PairSettings as PairSettings
 from .core.rows.class_columns import ClassMeans as ClassMeans
 from .core.rows.class_rows import ClassRow as ClassRow
 from .core.rows.class_rows import ClassRows as ClassRows
@@ -104,7 +104,7 @@ from .transforms.evaluate.roll_up import RollUp as RollUp
 from .transforms.prequential.prequential import Prequential as Prequential
 from .transforms.prequential.prequential import Prequentials as Prequentials
 from .transforms.sinks.kafka import WriteKafka as WriteKafka
-from .transforms.tables.rows import read_rows as read_rows
+from .transforms.tables.table_rows import read_rows as read_rows
 
 # `import *` leaves these names out: scikit-learn or river may be missing.
 try:

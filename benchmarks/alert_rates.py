@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.alerts.rows import AlertRow, WatchedRows
+from rocsteady.core.alerts.alert_rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.surely import Surely
 from rocsteady.core.alerts.table import AlertTable
 from scipy.stats import norm

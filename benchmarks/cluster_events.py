@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from rocsteady.transforms.tables.rows import distinct_rows, parts_of
+from rocsteady.transforms.tables.table_rows import distinct_rows, parts_of
 
 from .processes import COMMAND, run
 

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.evaluator.unit_window import tree_sizes
-from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
+from rocsteady.core.score_tree.tree_rows import Ask
 from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents

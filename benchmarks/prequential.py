@@ -25,10 +25,10 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold
+from rocsteady.core.prequential.fold_settings import PrequentialSettings
 from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
-from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.prequential.wire import shared_record
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents

@@ -136,7 +136,7 @@ def join_alone(folder: str, ttl: str, lead: str) -> Said:
     from rocsteady.core.events.rejected import Rejected
     from rocsteady.core.ids.sharding import number_of
     from rocsteady.core.join.join import LabelJoin
-    from rocsteady.core.join.settings import JoinSettings
+    from rocsteady.core.join.join_settings import JoinSettings
     from rocsteady.transforms.events.fields import EventFields
     from rocsteady.transforms.sources.files.listing import list_sources
     from rocsteady.transforms.sources.files.read import FilePartition, _MergeFiles
@@ -177,7 +177,7 @@ def waiting(count: str, width: str, models: str, second: str) -> Said:
     from rocsteady.core.events.records import Heartbeat
     from rocsteady.core.events.wire import PacketHead
     from rocsteady.core.join.join import LabelJoin
-    from rocsteady.core.join.settings import JoinSettings
+    from rocsteady.core.join.join_settings import JoinSettings
 
     n, size, kinds, chunk = int(count), int(width), int(models), 10_000
     rng, _, scores, _, times = _columns(n, kinds)

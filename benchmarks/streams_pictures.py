@@ -13,7 +13,7 @@ from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings

@@ -17,7 +17,7 @@ from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.rows.measure_table import MEASURES
 from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings
-from rocsteady.core.weighted_tree.rows import Batch, RowPlan
+from rocsteady.core.weighted_tree.tree_rows import Batch, RowPlan
 
 from .core import (
     ALL,

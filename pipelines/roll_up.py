@@ -6,11 +6,11 @@ import argparse
 import time
 
 from ..core.errors import InputError
-from ..core.fleet.settings import RollUpSettings
+from ..core.fleet.roll_up_settings import RollUpSettings
 from ..core.process.console import say
 from ..core.settings.durations import parse_lateness
 from ..transforms.sinks.table import check_output, write_table
-from ..transforms.tables.rows import row_files
+from ..transforms.tables.table_rows import row_files
 from .arguments import level, parsed
 from .frames.roll_up import roll_up_table, rows_of_files
 from .outputs import check_csv_safe, check_outputs

@@ -8,10 +8,10 @@ import shlex
 from ..core.process.console import say, show
 from ..core.verdicts.choice import reference_of
 from ..transforms.tables.read import joined_rows, rows_settings
-from ..transforms.tables.rows import row_batches, row_files
+from ..transforms.tables.table_rows import row_batches, row_files
 from .report.command import confidence_of
 from .report.glance import glance, width_of_terminal
-from .report.rows import report_rows
+from .report.report_rows import report_rows
 
 
 def show_command(options: argparse.Namespace) -> int:

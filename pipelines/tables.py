@@ -35,7 +35,7 @@ from ..core.settings.table import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
 from ..transforms.sinks.kinds import kind_of_rows, sorted_table
 from ..transforms.sinks.table import check_output, write_table
-from ..transforms.tables.rows import distinct_rows, record_of, row_files, row_values
+from ..transforms.tables.table_rows import distinct_rows, record_of, row_files, row_values
 from .arguments import level
 from .outputs import check_csv_safe, check_outputs
 from .words import counted

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.alerts.rows import WatchedRows
+from rocsteady.core.alerts.alert_rows import WatchedRows
 
 from .streams import Predictions
 

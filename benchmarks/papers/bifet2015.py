@@ -13,9 +13,9 @@ from rocsteady.core.compare.significance import sign_test, wilcoxon
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.fold_settings import PrequentialSettings
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.learners import LearnerSpec
-from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import AllEvents, EveryEvents
 from scipy.stats import binom

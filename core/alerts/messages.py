@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..process.console import name_text, visible
 from ..rows.display import figure
-from .rows import AlertRow
+from .alert_rows import AlertRow
 from .rules import AlertRule, Limit
 from .surely import Surely
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..encoding.fields import Reader, packed_key
+from .rule_state import STATE_BYTES, SURE_BYTES, Sure, Watch, WatchedRow
 from .rules import AlertRule
 from .surely import Surely
-from .watch import STATE_BYTES, SURE_BYTES, Sure, Watch, WatchedRow
 
 _KEY = struct.Struct("<3qI")
 _ROW = struct.Struct("<6q")

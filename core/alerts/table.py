@@ -67,10 +67,7 @@ from ..events.times import NO_TIME
 from ..process.console import lines_text
 from ..rows.columns import INTEGER_COLUMNS
 from ..rows.differences import first_time, half_width_of_difference
-from .caps import ToldAlerts
-from .grammar import parse_alert
-from .messages import message_of
-from .rows import (
+from .alert_rows import (
     AlertRow,
     Key,
     SomeRows,
@@ -78,11 +75,14 @@ from .rows import (
     half_width_of,
     watched_columns,
 )
+from .caps import ToldAlerts
+from .grammar import parse_alert
+from .messages import message_of
 from .rule_sets import checked_rules
+from .rule_state import REFERENCE_BYTES, Reference, Watch, WatchedRow
 from .rules import AlertRule, Limit
 from .series import Pane, Series, row_bytes
 from .surely import Figures, Surely
-from .watch import REFERENCE_BYTES, Reference, Watch, WatchedRow
 
 MAGIC = b"RSAL"
 VERSION = 1

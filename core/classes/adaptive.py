@@ -27,14 +27,14 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..evaluator.adaptive_signal import AdaptiveSignal
 from ..evaluator.engine import WindowEngine
 from ..evaluator.evaluator import ModelEvaluator
-from ..evaluator.held import Columns
+from ..evaluator.event_columns import Columns
 from ..evaluator.unit_window import UnitWindow
 from ..events.inputs import GivenEvents
 from ..rows.class_columns import ClassMeans
 from ..rows.rows import Rows
+from .class_settings import ClassSettings
 from .events import ClassEvents
-from .settings import ClassSettings
-from .sides import of_each
+from .one_against_rest import of_each
 from .window import ClassWindow
 
 

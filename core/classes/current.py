@@ -9,9 +9,9 @@ import numpy as np
 from ..arrays import FloatArray
 from ..measures.event_buffer import EventBuffer
 from ..measures.steps import ENTERS, ROW_DUE, Steps
+from .class_settings import ClassSettings
 from .events import ClassEvents
 from .orders import WIDTH, follow_orders, no_orders
-from .settings import ClassSettings
 from .values import FIGURES
 
 MOST_ORDERED: Final = 127

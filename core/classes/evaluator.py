@@ -29,9 +29,9 @@ from ..settings.choices import SettingsChoices, settings_with
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import Adaptive
 from .adaptive import ClassSignal
+from .class_settings import ClassSettings
 from .events import ClassEvents
-from .settings import ClassSettings
-from .sides import of_each
+from .one_against_rest import of_each
 from .state import ClassState
 from .window import ClassWindow
 

@@ -12,8 +12,8 @@ from ..arrays import FloatArray, Int64Array
 from ..rows.class_columns import MEANS_COLUMNS, NO_MEANS, ClassMeans
 from ..rows.columns import reason_clauses
 from ..rows.reasons import DEGENERATE, ONE_CLASS, REASONS
+from .class_settings import ClassSettings
 from .figures import ClassFigures
-from .settings import ClassSettings
 from .values import FIGURES, values_of_line
 
 NO_EVENTS = "no events in window"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..encoding.fields import Reader, framed, packed_bytes, packed_text, unframed
 from ..encoding.json import reading
-from .settings import ClassSettings
+from .class_settings import ClassSettings
 
 MAGIC = b"RSCW"
 VERSION = 1

@@ -29,11 +29,11 @@ from ..events.times import NO_TIME
 from ..measures.decisions import HELD, SEQ
 from ..measures.event_buffer import EventBuffer, entering
 from ..rows.class_columns import ClassMeans
+from .class_settings import ClassSettings
 from .current import CurrentPairs, keeps_orders
 from .events import ClassEvents
 from .figures import ClassFigures, figures_of_labels, figures_of_window
 from .means import MeansOfLines, means_of, means_of_rows
-from .settings import ClassSettings
 
 _COUNTERS = [SEQ, NEXT_ROW, GREATEST, *WINDOW_FIELDS]
 _STATE = struct.Struct(f"<{len(_COUNTERS)}qq??")

@@ -25,10 +25,10 @@ from ..encoding.fields import Reader
 from ..errors import InputError
 from ..events.times import NO_TIME
 from ..rows.reasons import ONE_CLASS, REASONS, TOO_FEW
+from .comparison_settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
 from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected, leader, noted
 from .fold_report import FoldReport, GatheringMachine, PairedFold
 from .mcnemar import McnemarEvidence, mcnemar
-from .settings import MOST_INSTANCES, TOO_MANY_INSTANCES, ComparisonSettings
 from .significance import DelongTest, Placements
 
 MAGIC = b"RSFP"

@@ -30,8 +30,8 @@ from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS
+from .comparison_settings import ComparisonSettings
 from .comparisons import Checkpoint
-from .settings import ComparisonSettings
 
 MAGIC, PAIRED_MAGIC = b"RSFR", b"RSPF"
 VERSION = 1

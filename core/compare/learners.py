@@ -16,9 +16,9 @@ import numpy as np
 from ..arrays import FloatArray, Int64Array
 from ..errors import InputError
 from ..rows.columns import MASS_COLUMNS
+from .comparison_settings import ComparisonSettings
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners, noted
 from .fold_report import GatheringMachine, PairedFold
-from .settings import ComparisonSettings
 
 MAGIC = b"RSLC"
 

@@ -28,7 +28,7 @@ from ..measures.decisions import FED_HIT
 from ..rows.rows import Rows
 from ..settings.windows import Adaptive
 from .adwin import Adwin
-from .held import Columns
+from .event_columns import Columns
 
 _LOOK_AHEAD = 2_048
 

@@ -26,6 +26,7 @@ from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import Adaptive
 from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin
+from .event_columns import Classes, Columns
 from .eviction import (
     CHANGED,
     CLOCK,
@@ -39,7 +40,6 @@ from .eviction import (
     WindowRule,
 )
 from .evidence_columns import EvidenceColumns
-from .held import Classes, Columns
 from .negatives import told_apart
 from .state import EvaluatorState, Remains, evaluator_bytes
 from .unit_window import UnitWindow, tree_sizes

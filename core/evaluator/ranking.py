@@ -25,7 +25,7 @@ from ..measures.sorted import group_ties, insert_shifted, merge_sorted
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..measures.sums import LEAST_CAPACITY, fixed_point_scale
 from ..rows import slots
-from ..score_tree.rows import Ask
+from ..score_tree.tree_rows import Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
 from .ranked import Ranked, stride_of

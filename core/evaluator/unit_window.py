@@ -25,7 +25,7 @@ from ..rows.curves import RocCurve
 from ..rows.reasons import NO_POSITIVE_CLASS, OUT_OF_RANGE
 from ..rows.rows import Rows
 from ..settings.evaluator import CurvePoints, EvaluatorSettings
-from .held import RANKING, Classes, Columns
+from .event_columns import RANKING, Classes, Columns
 from .ranked import stride_of
 from .ranking import SortedRanking, TreeRanking
 from .state import Codes, Held

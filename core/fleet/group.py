@@ -20,7 +20,7 @@ from ..rows.reasons import DEGENERATE, REASONS
 from ..rows.roll_ups import RollUpRow
 from .formulas import roll_up_numbers, variances
 from .members import NUMBERS, are_possible
-from .settings import RollUpSettings
+from .roll_up_settings import RollUpSettings
 from .surely import surely_columns
 
 _GROUP = struct.Struct("<2qI")

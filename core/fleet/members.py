@@ -30,7 +30,7 @@ from ..rows.measure_table import MEASURES
 from ..rows.reasons import REASONS
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
-from .settings import RollUpSettings
+from .roll_up_settings import RollUpSettings
 from .surely import log_e_values
 
 MAGIC = b"RSFM"

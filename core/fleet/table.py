@@ -51,7 +51,7 @@ from ..rows.roll_ups import RollUpRow
 from ..rows.rows import Rows
 from .group import Group, Key, MemberRow
 from .members import MemberRows, Settled
-from .settings import RollUpSettings
+from .roll_up_settings import RollUpSettings
 
 MAGIC = b"RSFT"
 VERSION = 1

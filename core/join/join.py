@@ -42,10 +42,10 @@ from ..ids.sharding import Packet
 from ..shard.buffer import ReorderBuffer, RowStore, in_time_order
 from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
+from .join_settings import JoinSettings
 from .matching import NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
 from .outlet import Outlet, given_up, repeated, second_label
-from .settings import JoinSettings
 from .state import JoinState
 
 _LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20

@@ -19,7 +19,7 @@ from ..events.rejected import Reason, Rejected, RejectedKind, details_of, in_wor
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.sharding import Packet, Packets
 from ..settings.durations import duration_text
-from .settings import JoinSettings
+from .join_settings import JoinSettings
 
 
 class Outlet:

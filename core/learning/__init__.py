@@ -1,5 +1,5 @@
 """Estimators that learn AUC: `aum` minimises AUM; `polynomial` maximises a polynomial that approximates AUC.
 
-`settings` checks the settings of both. `features` names and standardises columns. `linear_classifier` is the
-base of both classifiers. Neither of the two folders imports the other.
+`learner_settings` checks the settings of both. `features` names and standardises columns. `linear_classifier`
+is the base of both classifiers. Neither of the two folders imports the other.
 """

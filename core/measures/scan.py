@@ -173,7 +173,7 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
 
 @scanning
 def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reasons: Int8Array) -> None:
-    """Write masses and ranking measures from records of ROW (score_tree/rows.py), one row each.
+    """Write masses and ranking measures from records of ROW (score_tree/tree_rows.py), one row each.
 
     The rows have the same bits as those of `scan_window`: both functions divide the same whole numbers.
     """

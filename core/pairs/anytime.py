@@ -68,8 +68,8 @@ import numpy as np
 from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array
 from ..encoding.fields import Reader
 from ..rows.pairs import BETTER, CONTRADICTED, EMPTY, FEW_SO_FAR, UNDECIDED, WORSE
+from .pair_settings import PairSettings
 from .placements import PairFigures, compare
-from .settings import PairSettings
 
 LEAST: Final = 30
 """The least number of instances of each class in a complete block."""

@@ -18,9 +18,9 @@ from ..errors import InputError, check_settings
 from ..events.inputs import OTHER_LABELS, TimesReader, as_array, as_binary, as_score_numbers
 from ..rows.pairs import PairRow
 from ..settings.windows import parse_every, parse_window
-from .held import PairInstances
-from .settings import PairChoices, PairSettings, settings_of
+from .pair_settings import PairChoices, PairSettings, settings_of
 from .window import PairWindow
+from .window_instances import PairInstances
 
 MAGIC = b"RSPW"
 VERSION = 1

@@ -38,9 +38,9 @@ from ..settings.table import checked_slices
 from ..shard.order import check_joined
 from ..shard.orders import order_of
 from ..table.slices import SliceNumbers, slice_columns
-from .found import Instances
+from .instances import Instances
 from .matching import Matcher
-from .settings import PairSettings
+from .pair_settings import PairSettings
 from .window import PairWindow
 
 MAGIC = b"RSPT"

@@ -39,9 +39,9 @@ from ..rows.columns import INTEGER_COLUMNS, reason_clauses
 from ..rows.pairs import NO_PAIRS, NO_VARIANCE, ONE_CLASS, TOO_FEW, PairRow
 from ..settings.windows import DURATION
 from .anytime import Anytime
-from .held import NOTHING, PairInstances
+from .pair_settings import PairSettings
 from .placements import compare, compare_weighted
-from .settings import PairSettings
+from .window_instances import NOTHING, PairInstances
 
 _COLUMN = {name: place for place, name in enumerate(INTEGER_COLUMNS)}
 _COUNTERS = [SEQ, NEXT_ROW, GREATEST, *WINDOW_FIELDS]

@@ -42,8 +42,8 @@ from ..ids.index import hash64_of_ids
 from ..rows.class_rows import ClassRows
 from ..rows.rows import Rows
 from ..shard.orders import order_of
+from .fold_settings import PrequentialSettings
 from .instances import Instances
-from .settings import PrequentialSettings
 from .wire import own_record
 
 MAGIC = b"RSLF"

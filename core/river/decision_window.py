@@ -12,8 +12,8 @@ from collections.abc import Hashable
 import numpy as np
 
 from ..arrays import NO_FLOATS, NO_INT64, FloatArray, Int8Array, Int32Array, Int64Array
+from ..evaluator.event_columns import Columns
 from ..evaluator.eviction import sliding_steps
-from ..evaluator.held import Columns
 from ..evaluator.weighted.decisions import Changes, WeightedRing, apply_weighted, weigh_all
 from ..evaluator.weighted.measures import Masses, no_masses, weighted_measures
 from ..kernels.rings import unrolled, with_room

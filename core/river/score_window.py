@@ -20,13 +20,13 @@ from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS
 from ..rows.measure_table import MEASURES
 from ..rows.reasons import ONE_CLASS, REASONS
-from ..score_tree.rows import ROW, Ask
 from ..score_tree.store import NOTHING, checked_capacity
 from ..score_tree.tree import ScoreTree
+from ..score_tree.tree_rows import ROW, Ask
 from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.costs import Cost
 from ..settings.evaluator import EvaluatorSettings
-from ..weighted_tree.rows import Batch
+from ..weighted_tree.tree_rows import Batch
 
 _ASKS = {"auc": NOTHING, "h": NOTHING._replace(h=1), "ks": NOTHING._replace(ks=1)}
 """The values that each measure needs besides the counts of pairs."""
@@ -117,7 +117,7 @@ class ScoresInOrder:
         return _ASKS[self._measure]
 
     def _value(self, row: dict[str, Any], tree: ScoreTree) -> float:
-        """Return the measure from a record of ROW (score_tree/rows.py), by the names of its fields."""
+        """Return the measure from a record of ROW (score_tree/tree_rows.py), by the names of its fields."""
         if self._measure == "auc":
             return float(row["pairs2"] / (2 * row["positives"] * row["negatives"]))
         if self._measure == "ks":

@@ -3,7 +3,6 @@
 `tree` (`ScoreTree`) and `window` (`ScoreWindow`) have the public classes. `store` holds the events of a tree.
 `layout` defines the records. Kernels of an update, from the leaf to the root: `bucket`, `cursor`, `bridge`,
 `balance`, `update`. `build` makes a tree from sorted entries. `slide` applies batches of events. `query`,
-`rows` and `subset` read a tree. `watch` follows two vertices of the hull from row to row. `sums` keeps the
-sums of AUM and of the losses of probabilities.
-See `docs/architecture/kernel.md`.
+`tree_rows` and `subset` read a tree. `followed_vertices` follows two vertices of the hull from row to row.
+`sums` keeps the sums of AUM and of the losses of probabilities. See `docs/architecture/kernel.md`.
 """

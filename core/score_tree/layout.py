@@ -125,7 +125,7 @@ _STATE_FIELDS: list[Any] = [
     ("positives_below", "i8"),
     ("keeps_losses", "i8"),  # 1: `sums` holds the losses of probabilities
     ("reference_bucket", "i8"),  # the bucket in which the reference lay at that row: a hint for the next row
-    # Two vertices of the hull, at the slopes KS_SLOPE and COST_SLOPE, followed from event to event (watch.py)
+    # Two vertices of the hull, at the slopes KS_SLOPE and COST_SLOPE; `followed_vertices` follows them
     ("watched", "i8", (2,)),  # 1: the next fields hold the vertex; 0: unknown
     ("watched_x", "i8", (2,)),
     ("watched_y", "i8", (2,)),

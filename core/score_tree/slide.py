@@ -19,7 +19,7 @@ from ..kernels.records import at, whole
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from .balance import has_room
 from .layout import Tree, is_score, key_of
-from .rows import Ask, Chain, write_row
+from .tree_rows import Ask, Chain, write_row
 from .update import NO_HINT, NOT_FOUND, descend, update
 
 _HELD_FIELDS: list[Any] = [("key", "i8"), ("bucket", "i4"), ("label", "i4")]

@@ -19,7 +19,6 @@ from ..measures.steps import Steps
 from ..measures.sums import LEAST_CAPACITY, WINDOW_SUMS, fixed_point_scale
 from .build import buckets_needed, build, list_entries
 from .layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
-from .rows import Ask, Chain, chain_room, empty_rows
 from .slide import (
     COURSE,
     DONE,
@@ -33,6 +32,7 @@ from .slide import (
     slide,
 )
 from .sums import begin_sums
+from .tree_rows import Ask, Chain, chain_room, empty_rows
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
 """The cost densities Beta(a, b) whose loss a tree can keep; losses of other densities need `hull()`."""

@@ -40,9 +40,9 @@ from ..errors import InputError
 from ..events.inputs import as_counts, as_labels, as_scores
 from .layout import MAX_WEIGHT, scores_of
 from .query import MassCrossing, find_crossing, list_hull, rank_scores, roc_point, select_scores
-from .rows import Ask, empty_rows, read_row, scan_hull
 from .store import NOTHING, TreeStore
 from .subset import list_subset, thin_hull
+from .tree_rows import Ask, empty_rows, read_row, scan_hull
 
 RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
 """Asks for every measure of scores that are on any scale, and for no loss of probabilities."""

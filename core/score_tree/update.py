@@ -31,9 +31,9 @@ from .bucket import (
     slot_of,
     weigh_slot,
 )
+from .followed_vertices import follow_vertices
 from .layout import BUCKET_CAPACITY, FAR, LEFT, NO_PLACE, RIGHT, Tree, hull_loss, parent_of
 from .sums import note_event
-from .watch import follow_vertices
 
 NO_HINT = -1
 NOT_FOUND = -1

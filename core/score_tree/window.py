@@ -20,10 +20,10 @@ from ..kernels.rings import unrolled
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..measures.sums import LEAST_CAPACITY
 from .layout import SLOTS, keys_of, scores_of
-from .rows import Ask, empty_rows
 from .slide import COURSE, HELD, NEEDS_RING, Ring
 from .store import NO_ROWS, NOTHING, checked_capacity, refuse_stop
 from .tree import RANKING, ScoreTree
+from .tree_rows import Ask, empty_rows
 from .update import NO_HINT
 
 BRIDGES_FROM = 300

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..classes.settings import ClassSettings
+from ..classes.class_settings import ClassSettings
 from ..classes.state import ClassState, packed_states, states_in
 from ..classes.window import ClassWindow
 from ..encoding.fields import Reader

@@ -24,7 +24,7 @@ from numba.core import event
 
 from ..arena.arena import is_bounded, most_events
 from ..evaluator.unit_window import tree_sizes
-from ..join.settings import JoinSettings
+from ..join.join_settings import JoinSettings
 from ..kernels.cache import ALL_COMPILED, HAS_LOCKS, are_all_kept, remove_unfinished
 from ..kernels.cache_folder import CACHE_FOLDER
 from ..kernels.cache_folder import settings as numba_settings

@@ -28,7 +28,7 @@ from ..evaluator.state import EvaluatorState
 from ..events.batch import MAGIC, EventBatch, LabelBatch, PacketBatch
 from ..events.earlier import marked
 from ..events.times import NO_TIME
-from ..join.settings import JoinSettings
+from ..join.join_settings import JoinSettings
 from ..join.state import JoinState
 from ..settings.evaluator import Change, EvaluatorSettings, declared
 from ..settings.table import IDLE, TableSettings, parse_slice

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluator.evaluator import ModelEvaluator
-from ..join.settings import JoinSettings
+from ..join.join_settings import JoinSettings
 from ..kernels.cache_folder import CACHE_FOLDER
 from ..rows.measure_table import MEASURES
 from ..settings.evaluator import EvaluatorSettings

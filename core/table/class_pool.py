@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Int64Array
+from ..classes.class_settings import ClassSettings
 from ..classes.evaluator import MulticlassEvaluator
 from ..classes.events import ClassEvents
-from ..classes.settings import ClassSettings
 from ..classes.state import packed_states, states_in
 from ..errors import InputError
 from ..evaluator.evaluator import warm_up as warm_up_evaluator

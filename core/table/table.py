@@ -26,7 +26,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Int64Array
-from ..classes.settings import ClassSettings
+from ..classes.class_settings import ClassSettings
 from ..encoding.json import reading
 from ..errors import CorruptBytesError
 from ..evaluator.snapshot import Snapshot

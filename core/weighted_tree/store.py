@@ -17,7 +17,7 @@ from ..events.inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
 from .build import build, group_events, leaves_needed, list_entries, nodes_needed
 from .layout import EDGE, ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
-from .rows import NO_ROWS, Batch, RowAsk, RowPlan, answer, run_batch
+from .tree_rows import NO_ROWS, Batch, RowAsk, RowPlan, answer, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
 
 NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)

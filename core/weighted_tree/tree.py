@@ -43,7 +43,7 @@ from ..rows.columns import NUMBER_COLUMNS
 from ..rows.measure_table import MEASURES
 from ..score_tree.query import MassCrossing
 from ..score_tree.tree import KolmogorovSmirnov
-from . import rows
+from . import tree_rows
 from .query import crossing_of_class, masses_around, score_at_positives
 from .store import NOTHING, WeightedStore, as_finite_scores
 
@@ -93,11 +93,11 @@ class WeightedTree(WeightedStore):
         1e20 times the other weights at a score came and left. Also True if the weights that set the scale
         have left, so that the remaining weights may have been rounded away.
         """
-        return bool(self._answer(rows.ASK_REBUILD)[0])
+        return bool(self._answer(tree_rows.ASK_REBUILD)[0])
 
     def auc(self) -> float | None:
         """Return the area under the ROC curve, ties half; None without both classes."""
-        return self._answer(rows.ASK_AUC)[0] if self._has_both_classes() else None
+        return self._answer(tree_rows.ASK_AUC)[0] if self._has_both_classes() else None
 
     def interval(self, z: float = 1.959963984540054) -> tuple[float, float] | None:
         """Return DeLong's interval, z standard errors to both sides, by effective sample sizes.
@@ -105,10 +105,10 @@ class WeightedTree(WeightedStore):
         None without both classes, or if a class has the effective size of one event.
         """
         numbers = np.full(len(NUMBER_COLUMNS), np.nan)
-        plan = rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
+        plan = tree_rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
         changes = int(self._state["changes"])
         self._state["changes"] = 0  # the events for a rebuild are gone: accept what rounding decided
-        self.run(rows.NO_EVENTS, NOTHING._replace(z=z), plan, NO_FLOATS, np.zeros(2, np.int64))
+        self.run(tree_rows.NO_EVENTS, NOTHING._replace(z=z), plan, NO_FLOATS, np.zeros(2, np.int64))
         self._state["changes"] = changes
         measures = numbers[slots.MEASURES :]
         low, high = float(measures[slots.AUC_LOW]), float(measures[slots.AUC_HIGH])
@@ -126,7 +126,7 @@ class WeightedTree(WeightedStore):
 
     def held_hull(self) -> WeightedHull:
         """Return the hull with the masses of each class in its own scale, which cannot overflow."""
-        self._answer(rows.ASK_NOTHING)
+        self._answer(tree_rows.ASK_NOTHING)
         run = self._root
         begin, count = int(run["edges"]), int(run["edge_count"])
         edges = self._forest.pool[begin : begin + count] if len(self) else self._forest.pool[:0]
@@ -150,27 +150,27 @@ class WeightedTree(WeightedStore):
         """
         if not self._has_both_classes():
             return None
-        return KolmogorovSmirnov(*self._answer(rows.ASK_KS))
+        return KolmogorovSmirnov(*self._answer(tree_rows.ASK_KS))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
         """Return the TPR at `fpr`, by lines between ROC points; on a vertical step, that of its upper end.
 
         O(log k).
         """
-        return self._share(rows.ASK_TPR, "fpr", fpr)
+        return self._share(tree_rows.ASK_TPR, "fpr", fpr)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
         """Return the FPR at `tpr`, by lines between ROC points; on a horizontal step, that of its left end.
 
         O(log k).
         """
-        return self._share(rows.ASK_FPR, "tpr", tpr)
+        return self._share(tree_rows.ASK_FPR, "tpr", tpr)
 
     def cost_threshold(self, cost: float) -> float | None:
         """Return the smallest score whose PAV value is at least the cost of a false positive, else +inf."""
         if not 0.0 < cost < 1.0:
             raise InputError(f"cost: {cost}; give a cost of a false positive between 0 and 1")
-        return self._answer(rows.ASK_COST, float(cost))[0] if self._has_both_classes() else None
+        return self._answer(tree_rows.ASK_COST, float(cost))[0] if self._has_both_classes() else None
 
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated probability of each score: the PAV value at the largest held score up to it.
@@ -201,12 +201,12 @@ class WeightedTree(WeightedStore):
         y = as_labels(labels)
         s = as_finite_scores(scores, len(y))
         out = np.empty(len(y))
-        rows.place_scores(self._forest, y, s, out)
+        tree_rows.place_scores(self._forest, y, s, out)
         return out
 
     def aum(self) -> float | None:
         """Return the area under min(FP, FN) over thresholds, in mass times score; None for one class."""
-        return self._answer(rows.ASK_AUM)[0] if self._has_both_classes() else None
+        return self._answer(tree_rows.ASK_AUM)[0] if self._has_both_classes() else None
 
     def masses_below(self, score: float) -> tuple[float, float]:
         """Return the masses of (negatives, positives) strictly below a score. O(log k)."""
@@ -252,7 +252,7 @@ class WeightedTree(WeightedStore):
         return bool((self._state["events"] > 0).all())
 
     def _mass(self, label: int) -> float:
-        self._answer(rows.ASK_NOTHING)
+        self._answer(tree_rows.ASK_NOTHING)
         return float(np.ldexp(self._root["mass"][label], self._exponents[label]))
 
     def _share(self, question: int, name: str, share: float) -> float | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ForwardRef
 
 import rocsteady
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.transforms.events.fields import EventFields

@@ -24,8 +24,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ...core.errors import ConfigError, InputError, RocsteadyError
-from ...core.join.settings import JoinSettings
-from ...core.pairs.settings import PairSettings
+from ...core.join.join_settings import JoinSettings
+from ...core.pairs.pair_settings import PairSettings
 from ...core.process.console import say, show
 from ...core.rows.pairs import UNDECIDED
 from ...core.settings.against import Against

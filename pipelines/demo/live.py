@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from ...core.alerts.grammar import parse_alert
 from ...core.errors import ConfigError, InputError
-from ...core.pairs.settings import PairSettings
+from ...core.pairs.pair_settings import PairSettings
 from ...core.process.console import say
 from ...core.rows.pairs import pair_name
 from ...core.settings.against import Against

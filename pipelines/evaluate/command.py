@@ -16,7 +16,7 @@ from apache_beam.options.pipeline_options import StandardOptions
 
 from ...core.alerts.rules import Span
 from ...core.errors import ConfigError
-from ...core.join.settings import JoinSettings
+from ...core.join.join_settings import JoinSettings
 from ...core.process.console import ConsoleFormatter, say
 from ...core.settings.periods import Period
 from ...core.settings.table import TableSettings

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...core.alerts.columns import Kind
 from ...core.alerts.rules import AlertRule, Span
 from ...core.ids.sharding import Cut
-from ...core.join.settings import JoinSettings
+from ...core.join.join_settings import JoinSettings
 from ...core.settings.periods import Period
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner

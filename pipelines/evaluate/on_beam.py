@@ -22,7 +22,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.columns import Kind
 from ...core.errors import ConfigError
-from ...core.join.settings import JoinSettings
+from ...core.join.join_settings import JoinSettings
 from ...core.process.console import show
 from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder
@@ -93,7 +93,7 @@ def show_models(job: Evaluation, outcome: Outcome, rows: str) -> None:
     """Print the table of models of a job that keeps no rows. `rows` is a Parquet file."""
     from ...transforms.tables.read import ANY_ROWS, read_tables
     from ..report.glance import glance, width_of_terminal
-    from ..report.rows import report_rows
+    from ..report.report_rows import report_rows
 
     below = "rows: --output rows.parquet (or -: JSON lines); a page with charts: --report report.html"
     confidence, width = job.settings.evaluator.confidence, width_of_terminal()

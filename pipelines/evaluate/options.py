@@ -12,7 +12,7 @@ from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rule_sets import checked_rules, with_budget
 from ...core.alerts.rules import AlertRule, Change
 from ...core.alerts.surely import Surely, parse_budget
-from ...core.classes.settings import ClassSettings
+from ...core.classes.class_settings import ClassSettings
 from ...core.errors import ConfigError, InputError
 from ...core.rows.columns import MASS_COLUMNS, measure_of
 from ...core.rows.measure_table import (

@@ -15,7 +15,7 @@ from .job import Evaluation, Outcome
 from .summary import sum_of_labels, warnings_of
 
 if TYPE_CHECKING:
-    from ..report.rows import EventCounters
+    from ..report.report_rows import EventCounters
 
 
 def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:
@@ -33,7 +33,7 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 def _letters_by_model(job: Evaluation, outcome: Outcome) -> dict[str, int]:
     """Return the number of dead letters of each model, as far as the job has a file of dead letters."""
     from ...transforms.tables.read import read_tables
-    from ..report.rows import letters_by_model
+    from ..report.report_rows import letters_by_model
 
     if job.dead_letters is None or is_streamed(job.dead_letters) or not outcome.letters:
         return {}
@@ -47,7 +47,7 @@ def counters_of(
 
     of_models  the number of dead letters of each model, as far as it is known
     """
-    from ..report.rows import EventCounters
+    from ..report.report_rows import EventCounters
 
     return EventCounters(
         outcome.counts["events_read"], outcome.counts["events_applied"], _not_applied(job, outcome), of_models
@@ -61,7 +61,7 @@ def report_on(job: Evaluation, outcome: Outcome) -> None:
     from ...transforms.tables.read import ANY_ROWS, read_tables, rows_settings
     from ..report.facts import TITLE
     from ..report.report import write_report
-    from ..report.rows import Tables
+    from ..report.report_rows import Tables
 
     files = [
         *([job.output] if job.output and outcome.counts["rows_written"] else []),

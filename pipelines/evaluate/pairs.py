@@ -12,7 +12,7 @@ import apache_beam as beam
 from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
 from ...core.ids.sharding import number_of
-from ...core.pairs.settings import PairSettings
+from ...core.pairs.pair_settings import PairSettings
 from ...core.pairs.table import PairTableSettings
 from ...core.rows.pairs import PairRow
 from ...core.settings.against import Against

@@ -10,7 +10,7 @@ import apache_beam as beam
 
 from ...core.alerts.rules import AlertRule
 from ...core.errors import ConfigError
-from ...core.fleet.settings import SLICES, STALE, RollUpSettings
+from ...core.fleet.roll_up_settings import SLICES, STALE, RollUpSettings
 from ...core.rows.roll_ups import RollUpRow
 from ...core.rows.rows import Rows
 from ...core.settings.durations import parse_lateness

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from ...core.alerts.columns import Kind
 from ...core.events.rejected import Reason
 from ...core.events.times import PER_SECOND, SMALL
-from ...core.fleet.settings import SLICES
+from ...core.fleet.roll_up_settings import SLICES
 from ...core.kernels.announcement import ANNOUNCEMENT
 from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text

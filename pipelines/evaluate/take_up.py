@@ -296,7 +296,7 @@ def check_savepoint(job: Evaluation) -> None:
 
 def _magics_beside(job: Evaluation) -> dict[str, tuple[bytes, bytes]]:
     """Return, by option, the first bytes of the states and of the logs of the steps behind the evaluators."""
-    from ...core.alerts import rows, table
+    from ...core.alerts import alert_rows, table
     from ...core.fleet import members
     from ...core.fleet import table as fleet
 
@@ -304,7 +304,7 @@ def _magics_beside(job: Evaluation) -> dict[str, tuple[bytes, bytes]]:
     if job.roll_ups is not None:
         found["--roll-up"] = fleet.MAGIC, members.MAGIC
     if job.alerts is not None:
-        found["--alert"] = table.MAGIC, rows.MAGIC
+        found["--alert"] = table.MAGIC, alert_rows.MAGIC
     return found
 
 

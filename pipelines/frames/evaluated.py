@@ -17,7 +17,7 @@ from ...core.rows.arrow import table_to_pandas
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.verdicts.choice import reference_of
-from ..report.rows import EventCounters, Tables, count_dead_letters
+from ..report.report_rows import EventCounters, Tables, count_dead_letters
 from ..sums import EVENTS
 from ..words import counted
 from .frames import frame_of

@@ -15,9 +15,9 @@ from ...core.process.near_names import near_names
 from ...core.rows.measure_table import MEASURES
 from ...core.rows.rows import Rows
 from ...core.settings.windows import is_count
-from ..report.classes.rows import CLASS, CLASS_NUMBERS, slices_with_classes
+from ..report.classes.page_classes import CLASS, CLASS_NUMBERS, slices_with_classes
 from ..report.data import CLASS_MEANINGS, MEANINGS, meanings_of, thinned
-from ..report.rows import ReportRows, report_rows
+from ..report.report_rows import ReportRows, report_rows
 from ..words import counted
 from .summary import rows_of_slice
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...core.errors import InputError
 from ...core.fleet.members import MemberRows
-from ...core.fleet.settings import RollUpSettings, choices_of
+from ...core.fleet.roll_up_settings import RollUpSettings, choices_of
 from ...core.fleet.table import roll_up_all
 from ...core.rows.class_rows import ClassRow, ClassRows
 from ...core.rows.records import MeasureRow
@@ -25,7 +25,7 @@ from ...core.settings.durations import Duration, lateness_of
 from ...transforms.evaluate.members import members_of_table
 from ...transforms.events.dead_letters import in_columns
 from ...transforms.sinks.kinds import ROLL_UP_SCHEMA
-from ...transforms.tables.rows import distinct_rows, row_files
+from ...transforms.tables.table_rows import distinct_rows, row_files
 from ..report.command import confidence_of
 from .evaluated import Evaluated
 from .frames import frame_of

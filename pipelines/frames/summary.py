@@ -14,8 +14,8 @@ from ...core.rows.arrow import rows_to_table
 from ...core.rows.class_columns import MEANS_COLUMNS
 from ...core.rows.rows import Rows
 from ...core.settings.periods import Period
-from ..report.classes.rows import in_words
-from ..report.rows import report_rows
+from ..report.classes.page_classes import in_words
+from ..report.report_rows import report_rows
 from ..report.verdicts import ModelVerdict, judge_rows, missing
 
 SUMMARY = (

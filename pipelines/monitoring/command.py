@@ -10,8 +10,8 @@ from ...core.errors import InputError
 from ...core.process.console import say
 from ..arguments import address_of, level
 from .dashboard import dashboard
+from .prometheus_settings import settings_text
 from .rules import rules_text
-from .settings import settings_text
 
 SETTINGS, RULES, DASHBOARD = "prometheus.yml", "rules.yml", "dashboard.json"
 

@@ -16,10 +16,10 @@ from pyarrow import parquet
 
 from ...core.compare.comparisons import OF_CLASSES, ComparisonRow
 from ...core.errors import ConfigError, InputError
+from ...core.prequential.fold_settings import PrequentialSettings
 from ...core.prequential.folds import Folds
 from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
-from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
 from ...core.settings.classes import class_name, class_text
 from ...core.settings.evaluator import EvaluatorSettings
@@ -251,7 +251,7 @@ def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the report about a job whose tables are complete."""
     from ..report.report import write_report
-    from ..report.rows import Tables, count_dead_letters
+    from ..report.report_rows import Tables, count_dead_letters
 
     rows_path, comparisons_path, means_path, letters_path = tables
     rows, oddities = read_tables([rows_path], ANY_ROWS)

@@ -3,8 +3,8 @@
 `report.write_report` writes the page; `command` is the command. Read `facts` first. It collects the facts
 that the page shows, and `render` puts them into the templates in `page`, beside the style and the scripts.
 
-The facts come from `rows` (rows in order, events counted; `classes` has the classes of rows), `data` (the
-charts' data, packed, and the meaning of every measure), `verdicts` (which models changed, since when),
+The facts come from `report_rows` (rows in order, events counted; `classes` has the classes of rows), `data`
+(the charts' data, packed, and the meaning of every measure), `verdicts` (which models changed, since when),
 `overview` with `sparkline` (a line for each model), `heatmap` (models by slices), `alerts` (openings and
 closings, paired) and `changes` (when a model ranked worst and best). The facts about learners come from
 `comparisons` (results of tests over folds), `better` (their section) and `cd_diagram` (their drawing).

@@ -23,10 +23,10 @@ from ...core.alerts.columns import Kind, kind_of
 from ...core.errors import InputError
 from ...core.rows.pairs import models_of
 from ..words import DASH, counted, number, stamp
-from .classes.rows import CLASS, slice_of
+from .classes.page_classes import CLASS, slice_of
 from .data import MEANINGS
 from .fleet.lines import Section
-from .rows import ReportRows
+from .report_rows import ReportRows
 
 
 class Event(NamedTuple):

@@ -20,7 +20,7 @@ from ..outputs import check_outputs, is_text
 from ..words import counted, share
 from .facts import TITLE
 from .report import check_report_path, write_report
-from .rows import Tables, count_dead_letters
+from .report_rows import Tables, count_dead_letters
 
 
 def report_command(options: argparse.Namespace) -> int:

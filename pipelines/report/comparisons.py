@@ -27,7 +27,7 @@ from ...core.compare.comparisons import (
     last_usable,
 )
 from ...core.compare.significance import alike
-from .rows import coded, floats
+from .report_rows import coded, floats
 
 OVER_FOLDS = ("wilcoxon", "sign", "nemenyi")
 """Tests of a pair over folds, in the order in which the page looks for a leader."""

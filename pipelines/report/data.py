@@ -27,8 +27,8 @@ from ...core.rows.columns import measure_of, reasons_by_measure
 from ...core.rows.curves import RESOLUTION, points_kept
 from ...core.rows.measure_table import CLASS_TABLE, CONTENT_TABLE, MEASURE_TABLE, MEASURES, Measure
 from ..words import counted
-from .classes.rows import CLASS, CLASS_NUMBERS
-from .rows import ReportRows, floats
+from .classes.page_classes import CLASS, CLASS_NUMBERS
+from .report_rows import ReportRows, floats
 
 HEADLINES = ("auc", "h", "ks", "kappa_m")
 """The measures whose extremes are kept where a report holds fewer rows than it was given."""

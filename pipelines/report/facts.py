@@ -23,7 +23,7 @@ from ..words import DASH, all_dates, share, short_day, stamp
 from .alerts import shown_alerts
 from .better import better_section
 from .changes import NO_TEST, Change, change_of
-from .classes.rows import CLASS_NUMBERS
+from .classes.page_classes import CLASS_NUMBERS
 from .comparisons import comparisons_of, means_of
 from .data import (
     GROUPS,
@@ -46,7 +46,7 @@ from .fleet.roll_ups import roll_ups_section
 from .heatmap import heatmap_of
 from .overview import LINES, overview_lines, overview_of, preselected
 from .render import render
-from .rows import NO_TABLES, EventCounters, ReportRows, Tables, applied_events
+from .report_rows import NO_TABLES, EventCounters, ReportRows, Tables, applied_events
 from .verdicts import judge_rows
 
 TITLE = "How well the models rank and decide"

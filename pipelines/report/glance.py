@@ -17,8 +17,8 @@ from ...core.alerts.rules import Span
 from ...core.process.console import name_text
 from ...core.settings.periods import Period
 from ..words import DASH, letters, number, with_interval
-from .classes.rows import worst_text
-from .rows import ReportRows
+from .classes.page_classes import worst_text
+from .report_rows import ReportRows
 from .sparkline import spark_text
 from .verdicts import (
     ModelVerdict,

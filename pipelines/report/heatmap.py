@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ...core.fleet.settings import columns_of
+from ...core.fleet.roll_up_settings import columns_of
 from .fleet.gaps import PageGaps
-from .rows import ReportRows
+from .report_rows import ReportRows
 from .verdicts import Verdicts
 
 

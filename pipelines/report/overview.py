@@ -16,8 +16,8 @@ from ...core.alerts.rules import Span
 from ...core.settings.periods import Period
 from ...core.verdicts.judge import STATES, State
 from ..words import all_dates, counted, stamp, with_interval
-from .classes.rows import in_words, worst_text
-from .rows import ReportRows
+from .classes.page_classes import in_words, worst_text
+from .report_rows import ReportRows
 from .sparkline import Axis, bar, common_axis, sparkline
 from .verdicts import (
     ModelVerdict,

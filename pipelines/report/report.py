@@ -20,7 +20,7 @@ from ..outputs import STDOUT, told
 from .data import packed_text, script_json
 from .facts import TITLE, page_facts
 from .render import packed_library, render
-from .rows import NO_TABLES, ReportRows, Tables, report_rows
+from .report_rows import NO_TABLES, ReportRows, Tables, report_rows
 
 
 def report_page(rows: ReportRows, tables: Tables = NO_TABLES, **look: Any) -> str:

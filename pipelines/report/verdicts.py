@@ -20,8 +20,8 @@ from ...core.verdicts.judge import Judged, State, Verdict, Why, judge
 from ...core.verdicts.series import Series, series_of
 from ...core.verdicts.since import Since
 from ..words import DAY, all_dates, counted, day, moment, share
-from .classes.rows import rarest
-from .rows import ReportRows
+from .classes.page_classes import rarest
+from .report_rows import ReportRows
 
 _MISSING: dict[Why, tuple[str, str]] = {
     "too few labels": ("too few labels", f"fewer than {FEWEST} positives or negatives in the latest window"),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ...core.arrays import FloatArray, Int64Array
 from ..report.data import packed, shuffled
-from ..report.rows import ReportRows, row_columns
+from ..report.report_rows import ReportRows, row_columns
 
 _REASON = "reason"
 

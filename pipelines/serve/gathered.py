@@ -19,7 +19,7 @@ from ..report.alerts import alerts_of
 from ..report.fleet.pairs import pairs_section
 from ..report.fleet.roll_ups import roll_ups_section
 from ..report.render import render
-from ..report.rows import EventCounters
+from ..report.report_rows import EventCounters
 from .curves import Curves
 from .history import CLASS_ROWS, PAIRS, ROLL_UPS, ROWS, History
 from .reading import Source

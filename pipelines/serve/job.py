@@ -22,7 +22,7 @@ from ...transforms.sinks.appended import STDOUT
 from ...transforms.sinks.kinds import TableSink
 from ...transforms.tables.followed import Came, tables_there
 from ..arguments import address_of
-from ..report.rows import EventCounters
+from ..report.report_rows import EventCounters
 from .guard import token_of
 from .keeper import Keeper
 from .pages import Look

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..report.rows import EventCounters, report_rows
+from ..report.report_rows import EventCounters, report_rows
 from .epoch import Epoch
 from .gathered import Gathered, told
 from .history import ROWS_HELD

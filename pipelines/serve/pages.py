@@ -21,7 +21,7 @@ from ...core.version import __version__
 from ..report.data import CURVE_BLOCKS, drawn_columns, script_json
 from ..report.facts import TITLE, page_facts
 from ..report.render import asset, render
-from ..report.rows import ReportRows, Tables
+from ..report.report_rows import ReportRows, Tables
 from ..words import counted
 from .gathered import Gathered
 from .history import History

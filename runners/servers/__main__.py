@@ -13,10 +13,10 @@ from pathlib import Path
 from ...core.process.console import OptionParser, UsageError, say, show
 from . import packages
 from .flink import FlinkCluster
+from .flink_settings import OPTION
 from .kafka import create_topic
 from .packages import COMMAND, FLINK_MINOR, NAMES
 from .processes import ServerError, stop_recorded
-from .settings import OPTION
 from .up import NAMES as UP
 from .up import FlinkWords, processes_of, up_flink, up_kafka, up_pool
 

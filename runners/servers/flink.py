@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from .closed_jar import closed
+from .flink_settings import memory_of
 from .packages import FLINK_MINOR, flink_jars, job_server_jar, servers_folder
 from .processes import HOST, Server, ServerError, Startable, crash_report, free_port, java, listens, polls
-from .settings import memory_of
 
 _OPENS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from ...core.process.console import show
 from .flink import FlinkCluster, JobServer, WorkerPool, worker_options
+from .flink_settings import OPTION, check_settings, parse_settings
 from .kafka import KafkaBroker
 from .packages import flink_jars
 from .processes import HOST, Recorded, Server, ServerError, listens, recorded
-from .settings import OPTION, check_settings, parse_settings
 
 _TASK_MANAGER = "task-manager-"
 _SERVERS = {

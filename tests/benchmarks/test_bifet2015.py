@@ -20,10 +20,10 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.fold_settings import PrequentialSettings
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
-from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import AllEvents, EveryEvents
 

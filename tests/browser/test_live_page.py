@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 
 from tests.support.browser.chromium import context_of
 from tests.support.browser.demo_year import A_DAY, Year

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import Tables
+from rocsteady.pipelines.report.report_rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.report_tables import NASTIER, NASTY, START, alert_events, evaluated_rows

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import Tables
+from rocsteady.pipelines.report.report_rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.class_tables import CLASSES, class_rows

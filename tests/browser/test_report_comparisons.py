@@ -8,7 +8,7 @@ import pytest
 from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import Tables
+from rocsteady.pipelines.report.report_rows import Tables
 from rocsteady.transforms.sinks.comparisons import MEAN_SCHEMA, comparisons_to_arrow
 
 from tests.support.browser.chromium import opened

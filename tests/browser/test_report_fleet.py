@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import Tables
+from rocsteady.pipelines.report.report_rows import Tables
 
 from tests.support.browser.chromium import opened
 from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows

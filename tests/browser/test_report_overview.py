@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import Tables
+from rocsteady.pipelines.report.report_rows import Tables
 
 from tests.support.browser.chromium import near_is_drawn, opened
 from tests.support.pages.planted import DAY, DAYS, FIRST, planted

@@ -13,7 +13,7 @@ import pytest
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.data import DRAWN, MEANINGS
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import Tables
+from rocsteady.pipelines.report.report_rows import Tables
 from rocsteady.pipelines.words import DASH, with_interval
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 

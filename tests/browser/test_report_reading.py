@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import EventCounters, Tables
+from rocsteady.pipelines.report.report_rows import EventCounters, Tables
 
 from tests.support.browser.chromium import arrived, brought, frames, near_is_drawn, opened
 from tests.support.pages.report_tables import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 
 
 def test_what_a_joined_stream_waits_is_as_the_page_says():

@@ -9,7 +9,7 @@ from rocsteady.core.compare.comparisons import Checkpoint, blank_row
 from rocsteady.core.compare.significance import friedman_nemenyi, wilcoxon
 from rocsteady.pipelines.cli import main
 from rocsteady.pipelines.tables import summary
-from rocsteady.transforms.tables.rows import read_rows
+from rocsteady.transforms.tables.table_rows import read_rows
 
 FOLDS = 8
 

@@ -14,7 +14,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, Heartbeat
 from rocsteady.core.events.times import IDLE
 from rocsteady.core.join.join import LabelJoin
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import LastEvents

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.rows.roll_ups import RollUpRow
 
 from tests.support.oracles.roll_ups import roll_ups

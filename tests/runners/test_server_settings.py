@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 
 import pytest
+from rocsteady.runners.servers.flink_settings import check_settings, known_settings, memory_of, parse_settings
 from rocsteady.runners.servers.processes import ServerError
-from rocsteady.runners.servers.settings import check_settings, known_settings, memory_of, parse_settings
 
 OURS = ("taskmanager.memory.managed.size", "heartbeat.timeout", "rest.port")
 

@@ -16,8 +16,7 @@ import pyarrow as pa
 from apache_beam.coders import RowCoder, registry
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ...core.alerts.grammar import parse_alert
-from ...core.alerts.rows import (
+from ...core.alerts.alert_rows import (
     AlertRow,
     Key,
     WatchedRows,
@@ -25,6 +24,7 @@ from ...core.alerts.rows import (
     numbers_of,
     watched_columns,
 )
+from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rule_sets import checked_rules
 from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable

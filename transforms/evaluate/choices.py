@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
-from ...core.classes.settings import ClassSettings
+from ...core.classes.class_settings import ClassSettings
 from ...core.errors import ConfigError
 from ...core.evaluator.ranked import stride_of
 from ...core.settings.choices import read_choices

@@ -24,8 +24,8 @@ from ...core.events.columns import IdColumn
 from ...core.events.records import Batch
 from ...core.ids.index import IdIndex
 from ...core.ids.sharding import shard_key, split_for_comparisons
+from ...core.pairs.pair_settings import PairChoices, settings_of
 from ...core.pairs.placements import compare
-from ...core.pairs.settings import PairChoices, settings_of
 from ...core.pairs.table import PairTable, PairTableSettings
 from ...core.rows.pairs import PairRow
 from ...core.settings.against import Against

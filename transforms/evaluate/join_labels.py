@@ -17,7 +17,7 @@ from ...core.events.batch import MAGIC
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import Packet, number_of
 from ...core.join.join import LabelJoin
-from ...core.join.settings import JoinSettings
+from ...core.join.join_settings import JoinSettings
 from ...core.settings.durations import Duration, duration_text, microseconds, parse_lateness
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES

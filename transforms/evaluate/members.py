@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ...core.errors import InputError
 from ...core.fleet.members import COLUMNS, EVIDENCE, INTEGERS, MemberRows, are_possible, with_log_e
-from ...core.fleet.settings import RollUpSettings
+from ...core.fleet.roll_up_settings import RollUpSettings
 from .row_columns import RowColumns
 
 _OPTIONAL = ("pane_start", "pane_end", "reason", "config", "seq", *EVIDENCE)

@@ -17,7 +17,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
 from ...core.fleet.members import MemberRows
-from ...core.fleet.settings import RollUpSettings, choices_of
+from ...core.fleet.roll_up_settings import RollUpSettings, choices_of
 from ...core.fleet.table import FleetTable
 from ...core.ids.sharding import shard_of
 from ...core.rows.roll_ups import RollUpRow

@@ -26,7 +26,7 @@ from ...core.encoding.json import read_json, reading, whole
 from ...core.errors import ConfigError, CorruptBytesError
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
-from ...core.join.settings import JoinSettings
+from ...core.join.join_settings import JoinSettings
 from ...core.rows.class_columns import ClassColumns, ClassMeans
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS

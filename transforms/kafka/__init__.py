@@ -1,4 +1,4 @@
 """A Kafka topic, by its URL (`topic`), and clients of topics (`client`). Needs the extra `kafka`.
 
-`watch` asks for a topic's id and its partitions while a job reads the topic.
+`topic_watch` asks for a topic's id and its partitions while a job reads the topic.
 """

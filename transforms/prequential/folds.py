@@ -22,15 +22,15 @@ from apache_beam.coders import Coder, RowCoder, registry
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.utils.windowed_value import WindowedValue
 
+from ...core.compare.comparison_settings import ComparisonSettings
 from ...core.compare.comparisons import ComparisonRow, FoldMean
 from ...core.compare.fold_pairs import FoldPairs
 from ...core.compare.fold_report import FoldReport
 from ...core.compare.learners import LearnerComparisons
-from ...core.compare.settings import ComparisonSettings
 from ...core.encoding.fields import Reader, packed_text
 from ...core.encoding.json import read_json, reading, whole
 from ...core.prequential.fold import FoldOutput, PrequentialFold
-from ...core.prequential.settings import PrequentialSettings, all_keys, place_of
+from ...core.prequential.fold_settings import PrequentialSettings, all_keys, place_of
 from ...core.prequential.wire import shared_record
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES

@@ -14,10 +14,10 @@ from apache_beam.transforms.window import GlobalWindows
 from ...core.compare.comparisons import ComparisonRow, FoldMean
 from ...core.errors import ConfigError
 from ...core.prequential.fold import FoldOutput
+from ...core.prequential.fold_settings import PrequentialSettings
 from ...core.prequential.folds import Folds, Method
 from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
-from ...core.prequential.settings import PrequentialSettings
 from ...core.rows.class_rows import ClassRow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows

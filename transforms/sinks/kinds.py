@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...core.alerts.rows import AlertRow
-from ...core.classes.settings import ClassSettings
+from ...core.alerts.alert_rows import AlertRow
+from ...core.classes.class_settings import ClassSettings
 from ...core.rows.arrow import CLASS_ROW_SCHEMA, ROW_SCHEMA, with_columns
 from ...core.rows.curves import WindowCurve
 from ...core.rows.pairs import PairRow

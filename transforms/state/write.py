@@ -8,7 +8,7 @@ import apache_beam as beam
 
 from ...core.events.records import StateImport
 from ...core.ids.sharding import number_of, shard_key
-from ...core.join.settings import JoinSettings
+from ...core.join.join_settings import JoinSettings
 from ...core.settings.table import TableSettings
 from ...core.state.exported import ShardState
 from ...core.state.take_up import join_taken_up, taken_up

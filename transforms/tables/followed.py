@@ -28,7 +28,7 @@ from ..kafka.topic import KafkaTopic, is_kafka
 from ..sinks.kinds import ALERTS, CURVES, PAIRS, ROLL_UPS, ROWS, TableKind
 from ..sources.files.listing import list_sources
 from .read import ANY_ROWS, file_metadata, read_table
-from .rows import holds_parts, parts_of, read_kafka_records
+from .table_rows import holds_parts, parts_of, read_kafka_records
 
 LOOK_SECONDS = 0.5
 """Seconds between two looks at files."""

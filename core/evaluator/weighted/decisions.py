@@ -39,7 +39,7 @@ from ...measures.decisions import (
     baseline_hits,
 )
 from ...measures.steps import ENTERS, EVENT, FED, ROW_DUE, Steps
-from ..held import Columns
+from ..event_columns import Columns
 from .measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
 
 GONE = 8

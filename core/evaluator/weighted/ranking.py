@@ -37,8 +37,8 @@ from ...weighted_tree.measures import (
     partial_auc,
     probability_losses,
 )
-from ...weighted_tree.rows import NO_EVENTS, NO_ROWS, RAREST, Batch, RowAsk, RowPlan, one_row
 from ...weighted_tree.tree import WeightedTree
+from ...weighted_tree.tree_rows import NO_EVENTS, NO_ROWS, RAREST, Batch, RowAsk, RowPlan, one_row
 from ...weighted_tree.update import MISSING, NEEDS_REBUILD
 from ..ranked import z_of
 

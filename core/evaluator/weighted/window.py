@@ -27,9 +27,9 @@ from ...rows.measure_table import MEASURES
 from ...rows.reasons import NO_POSITIVE_CLASS
 from ...rows.rows import Rows
 from ...settings.evaluator import CurvePoints, EvaluatorSettings
-from ...weighted_tree.rows import Batch, RowPlan
+from ...weighted_tree.tree_rows import Batch, RowPlan
+from ..event_columns import RANKING, Classes, Columns
 from ..eviction import GREATEST
-from ..held import RANKING, Classes, Columns
 from ..state import Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
 from .measures import masses_of, no_masses, rarer_before, weighted_measures

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...errors import ConfigError, InputError
 from ...process.imports import missing_package
-from ..settings import check_choice, check_number
+from ..learner_settings import check_choice, check_number
 from .aum import NO_WEIGHTS
 from .descent import Criterion, DescentSettings, Design, Examples, LabelLoss, descend, scaling_of
 

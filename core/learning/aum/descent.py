@@ -28,7 +28,7 @@ from scipy import sparse
 
 from ...arrays import FloatArray, Int8Array, Int64Array
 from ..features import check_size, ranges_of, sparse_squares
-from ..settings import check_choice, check_number, check_whole
+from ..learner_settings import check_choice, check_number, check_whole
 from .aum import Aum, aum_of_classes
 from .error_functions import ErrorFunctions
 from .error_roc import ErrorRoc

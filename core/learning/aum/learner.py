@@ -31,7 +31,7 @@ from ...encoding.fields import Reader, framed, packed_array, packed_text, unfram
 from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head
-from ..settings import check_number, check_whole
+from ..learner_settings import check_number, check_whole
 from .aum import NO_WEIGHTS, aum_of_classes
 
 MAGIC = b"RSAM"

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ...arrays import FloatArray
 from ...kernels.compile import entry
-from ..settings import check_whole
+from ..learner_settings import check_whole
 from .aum import Breakpoints, as_breakpoints, check_finite, check_lengths, numbers_of
 
 

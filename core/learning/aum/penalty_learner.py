@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ...arrays import FloatArray
 from ...errors import InputError
 from ...process.imports import missing_package
-from ..settings import check_choice, check_whole
+from ..learner_settings import check_choice, check_whole
 from .descent import Criterion, DescentSettings, Design, ErrorLoss, Examples, Line, descend, scaling_of
 from .error_functions import ErrorFunctions, as_indices
 

@@ -31,7 +31,7 @@ from ...arrays import FloatArray
 from ...errors import ConfigError, InputError
 from ...events.inputs import as_numbers
 from ...measures.step_polynomials import nodes_and_transform
-from ..settings import is_number
+from ..learner_settings import is_number
 from .line import Iteration, Line
 from .objectives import Objective, PairFit, PairObjective
 from .passes import NO_SCORES, NOT_FINITE, FeatureSums, GradientSums, GradientTask, LineSums, LineTask, Sums

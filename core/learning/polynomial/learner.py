@@ -19,7 +19,7 @@ from ...encoding.fields import Reader, framed, packed_array, packed_text, unfram
 from ...encoding.json import read_object, reading, whole
 from ...errors import ConfigError, InputError
 from ..features import Column, columns_head, columns_of, columns_of_head
-from ..settings import is_number
+from ..learner_settings import is_number
 from .objectives import PairFit, PairObjective
 
 MAGIC = b"RSPL"

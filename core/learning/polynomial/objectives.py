@@ -23,7 +23,7 @@ from ...measures.step_polynomials import (
     pair_coefficients,
     step_polynomial,
 )
-from ..settings import is_number
+from ..learner_settings import is_number
 
 Objective = Literal["polynomial", "sigmoid"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from ....core.alerts.rows import SomeRows
+from ....core.alerts.alert_rows import SomeRows
 from ....core.alerts.table import AlertTable
 from ....core.encoding.json import reading
 from ....core.events.records import EndOfInput

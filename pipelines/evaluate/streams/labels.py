@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ....core.errors import ConfigError
-from ....core.join.settings import JoinSettings
+from ....core.join.join_settings import JoinSettings
 from ....core.settings.durations import microseconds, parse_lateness
 from ....core.settings.table import TableSettings
 from ....transforms.events.columns import class_text

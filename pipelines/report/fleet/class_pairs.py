@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from ....core.arrays import FloatArray, Int64Array
 from ...words import counted
-from ..classes.rows import PageClasses
-from ..rows import ReportRows
+from ..classes.page_classes import PageClasses
+from ..report_rows import ReportRows
 
 CELLS = 400_000
 """The most AUCs of pairs that a page holds: 4,000 moments of 10 classes, or 40 of 100 classes."""

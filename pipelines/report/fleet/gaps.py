@@ -17,10 +17,10 @@ import numpy as np
 
 from ....core.fleet.formulas import FEW, variances
 from ....core.fleet.gaps import Gap, Gaps, gaps_of_groups
-from ....core.fleet.settings import SLICES, STALE, RollUpSettings, columns_of
+from ....core.fleet.roll_up_settings import SLICES, STALE, RollUpSettings, columns_of
 from ....core.rows.differences import FEWEST
 from ...words import counted, p_value, with_interval
-from ..rows import ReportRows
+from ..report_rows import ReportRows
 from ..sparkline import Axis, bar
 from .lines import Section, signed, signed_interval
 

@@ -12,7 +12,7 @@ from ....core.arrays import FloatArray
 from ....core.rows.columns import reasons_by_measure
 from ....core.rows.pairs import BETTER, CONTRADICTED, UNDECIDED, WORSE, pair_name
 from ...words import all_dates, counted, p_value, share, stamp
-from ..rows import floats
+from ..report_rows import floats
 from .lines import Section, banded, signed, signed_interval
 from .tables import Series, drawn, last_rows, numbers, series_of_table
 

@@ -16,7 +16,7 @@ from ....core.arrays import FloatArray
 from ....core.rows.columns import reasons_by_measure
 from ....core.rows.roll_ups import ALL_MODELS
 from ...words import all_dates, counted, p_value, share, stamp, with_interval
-from ..rows import floats
+from ..report_rows import floats
 from .gaps import spread_text
 from .lines import Section, banded, signed, signed_interval
 from .tables import Series, drawn, last_rows, numbers, series_of_table

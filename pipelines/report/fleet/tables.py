@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.arrays import FloatArray, Int64Array
-from ..rows import coded, floats
+from ..report_rows import coded, floats
 
 POINTS = 20_000
 """The most points of all charts of a section."""

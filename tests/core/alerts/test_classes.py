@@ -11,8 +11,8 @@ import pytest
 import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rocsteady.core.alerts.alert_rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.columns import OF_ONE_CLASS, RULE_COLUMNS
-from rocsteady.core.alerts.rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.errors import InputError, WireError
 from rocsteady.core.events.records import EndOfInput

@@ -11,7 +11,7 @@ import pytest
 import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.alerts.rows import AlertRow
+from rocsteady.core.alerts.alert_rows import AlertRow
 from rocsteady.core.alerts.rule_sets import with_budget
 from rocsteady.core.alerts.surely import Rate, parse_budget
 from rocsteady.core.alerts.table import AlertTable

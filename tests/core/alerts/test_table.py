@@ -13,8 +13,8 @@ import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.alerts import caps
-from rocsteady.core.alerts import watch as alert_watch
-from rocsteady.core.alerts.rows import AlertRow, WatchedRows
+from rocsteady.core.alerts import rule_state as alert_watch
+from rocsteady.core.alerts.alert_rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.errors import (
     ConfigError,

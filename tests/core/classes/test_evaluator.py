@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 import rocsteady as rs
+from rocsteady.core.classes.class_settings import ClassSettings
 from rocsteady.core.classes.evaluator import MulticlassEvaluator
-from rocsteady.core.classes.settings import ClassSettings
 from rocsteady.core.errors import ConfigError, InputError, OtherConfigurationError, WireError
 from rocsteady.core.rows import slots
 from rocsteady.core.rows.class_columns import CLASS_ROW_COLUMNS, MEANS_COLUMNS

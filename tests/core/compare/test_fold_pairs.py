@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.compare import fold_pairs
+from rocsteady.core.compare.comparison_settings import ComparisonSettings
 from rocsteady.core.compare.fold_pairs import MAGIC, FoldPairs
 from rocsteady.core.compare.fold_report import VERSION, FoldReport, PairedFold
-from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import (
     ConfigError,

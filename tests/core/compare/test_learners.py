@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rocsteady.core.compare.comparison_settings import ComparisonSettings
 from rocsteady.core.compare.comparisons import (
     DESCRIPTIVE,
     Checkpoint,
@@ -20,7 +21,6 @@ from rocsteady.core.compare.comparisons import (
 )
 from rocsteady.core.compare.fold_report import VERSION, PairedFold
 from rocsteady.core.compare.learners import MAGIC, LearnerComparisons
-from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.encoding.fields import framed, unframed
 from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurationError, WireError
 from rocsteady.core.events.records import EndOfInput

@@ -21,10 +21,10 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
 from rocsteady.core.weighted_tree import query as weighted_tree_query
-from rocsteady.core.weighted_tree import rows as weighted_tree_rows
+from rocsteady.core.weighted_tree import tree_rows as weighted_tree_rows
 from rocsteady.core.weighted_tree.measures import partial_auc
-from rocsteady.core.weighted_tree.rows import NO_EVENTS, Batch, RowPlan
 from rocsteady.core.weighted_tree.tree import WeightedTree
+from rocsteady.core.weighted_tree.tree_rows import NO_EVENTS, Batch, RowPlan
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
 from tests.support.oracles.weighted import WeightedOracle, finite_streams, weightings

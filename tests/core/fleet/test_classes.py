@@ -14,7 +14,7 @@ from rocsteady.core.errors import InputError, WireError
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.fleet.members import MemberRows, Settled
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable, roll_up_all
 from rocsteady.core.rows.class_rows import ClassRow, ClassRows
 from rocsteady.core.rows.records import MeasureRow

@@ -27,7 +27,7 @@ from rocsteady.core.errors import (
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition
 from rocsteady.core.events.times import END_OF_TIME, NO_TIME
 from rocsteady.core.fleet.members import MemberRows, Settled
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable, roll_up_all
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.rows.reasons import DEGENERATE, REASONS

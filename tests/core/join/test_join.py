@@ -19,7 +19,7 @@ from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Hea
 from rocsteady.core.events.rejected import Reason, Rejected
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.settings.against import Against
 from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.table.table import EvaluatorTable

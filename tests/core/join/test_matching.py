@@ -17,9 +17,9 @@ from rocsteady.core.ids import index as id_index
 from rocsteady.core.join import matching as label_matching
 from rocsteady.core.join import matching_state as label_matching_state
 from rocsteady.core.join import matching_steps as label_matching_steps
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.join.matching import END, Arrivals, Departures, LabelMatcher
 from rocsteady.core.join.matching_steps import ORPHAN, REPEAT, SECOND, USED
-from rocsteady.core.join.settings import JoinSettings
 
 from tests.support.oracles.labels import Label, Prediction, matched
 from tests.support.thorough import examples, some

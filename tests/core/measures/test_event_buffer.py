@@ -8,7 +8,7 @@ from rocsteady.core.classes.events import ClassEvents
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.measures.event_buffer import EventBuffer
 from rocsteady.core.measures.steps import ENTERS, EVENT, ROW_DUE, Steps
-from rocsteady.core.pairs.held import NOTHING, PairInstances
+from rocsteady.core.pairs.window_instances import NOTHING, PairInstances
 
 
 def random_steps(rng, held, late):

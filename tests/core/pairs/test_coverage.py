@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.pairs.anytime import LEAST
-from rocsteady.core.pairs.settings import PairSettings
+from rocsteady.core.pairs.pair_settings import PairSettings
 from scipy.stats import norm
 
 from tests.support.thorough import at_length

@@ -17,7 +17,7 @@ from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.ids.sharding import number_of, split_for_comparisons, split_records
 from rocsteady.core.pairs.matching import Matcher
-from rocsteady.core.pairs.settings import PairSettings
+from rocsteady.core.pairs.pair_settings import PairSettings
 from rocsteady.core.pairs.table import PairTable, PairTableSettings
 from rocsteady.core.rows.pairs import PairRow
 from rocsteady.core.settings.against import Against

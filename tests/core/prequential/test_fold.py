@@ -27,10 +27,10 @@ from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold
+from rocsteady.core.prequential.fold_settings import PrequentialSettings, all_keys, place_of
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
-from rocsteady.core.prequential.settings import PrequentialSettings, all_keys, place_of
 from rocsteady.core.prequential.wire import own_record, shared_record
 from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.core.rows.rows import Rows

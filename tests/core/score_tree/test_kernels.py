@@ -17,10 +17,10 @@ from rocsteady.core.kernels import compile as compilation
 from rocsteady.core.kernels import linking
 from rocsteady.core.score_tree import build as score_tree_build
 from rocsteady.core.score_tree import query as score_tree_query
-from rocsteady.core.score_tree import rows as score_tree_rows
 from rocsteady.core.score_tree import slide as score_tree_slide
 from rocsteady.core.score_tree import subset as score_tree_subset
 from rocsteady.core.score_tree import sums as score_tree_sums
+from rocsteady.core.score_tree import tree_rows as score_tree_rows
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import warm_up
 

@@ -11,8 +11,8 @@ from rocsteady.core.errors import CapacityError, InputError
 from rocsteady.core.kernels.cache_folder import COMPILED
 from rocsteady.core.measures.sums import fixed_point_scale
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS
-from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
+from rocsteady.core.score_tree.tree_rows import Ask
 from rocsteady.core.score_tree.window import keeps_hull_for
 
 from tests.support.invariants.score_tree import check_invariants

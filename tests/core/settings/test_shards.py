@@ -10,7 +10,7 @@ import pytest
 from rocsteady.core.errors import ConfigError, OtherConfigurationError
 from rocsteady.core.ids.sharding import shard_of
 from rocsteady.core.join.join import LabelJoin
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.settings.table import Shards, TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.cli import main

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.kernels.cache import HAS_LOCKS
 from rocsteady.core.kernels.cache_folder import COMPILED, source_fingerprint
 from rocsteady.core.process.temporary_folders import in_use
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not (COMPILED and HAS_LOCKS), reason="kernels ar
 PROGRAM = """
 import sys, time
 from numba.core import event
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.kernels.cache_folder import CACHE_FOLDER
 from rocsteady.core.state import compile_ahead
 settings = JoinSettings(1_000_000)
@@ -52,7 +52,7 @@ def test_the_second_process_compiles_and_a_third_is_not_needed(tmp_path):
 @pytest.mark.slow
 def test_what_a_job_compiled_alone_needs_no_second_process(tmp_path):
     alone = """
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.state.compile_ahead import warm_up
 warm_up(JoinSettings(1_000_000))
 """
@@ -109,7 +109,7 @@ def test_settings_of_one_mark_need_the_same_kernels(tmp_path):
 
 UNKEPT = """
 import errno, warnings
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.kernels import cache
 from rocsteady.core.state.compile_ahead import _mark_of, warm_up
 def full(*_):
@@ -128,7 +128,7 @@ def test_there_is_no_mark_where_a_kernel_could_not_be_kept(tmp_path):
 
 
 STOPPED = """
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.kernels import cache
 from rocsteady.core.state.compile_ahead import warm_up
 waited = []

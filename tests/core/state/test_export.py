@@ -13,7 +13,7 @@ from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.events.batch import EventBatch, LabelBatch, PredictionBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.wire import PacketHead
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.state.reshard import resharded
 from rocsteady.core.table.table import EvaluatorTable

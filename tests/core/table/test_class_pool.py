@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.classes.settings import ClassSettings
+from rocsteady.core.classes.class_settings import ClassSettings
 from rocsteady.core.errors import InputError, OtherConfigurationError, WireError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn

@@ -15,7 +15,7 @@ from rocsteady.core.events.records import Heartbeat, unpack_record
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.join.join import LabelJoin
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from rocsteady.core.alerts.rows import WatchedRows
+from rocsteady.core.alerts.alert_rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS

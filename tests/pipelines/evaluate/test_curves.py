@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.data import curve_blocks
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA
 from sklearn.metrics import roc_curve
 

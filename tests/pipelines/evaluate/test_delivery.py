@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rocsteady.core.alerts.rows import AlertRow
+from rocsteady.core.alerts.alert_rows import AlertRow
 from rocsteady.pipelines.evaluate import delivery as module
 from rocsteady.pipelines.evaluate.delivery import Delivery, calls_of
 from rocsteady.pipelines.evaluate.recipients import CallError

@@ -11,7 +11,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.pipelines.serve.history import History
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.sinks.kafka import kind_of

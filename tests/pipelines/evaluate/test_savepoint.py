@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 import rocsteady as rs
-from rocsteady.core.alerts.rows import WatchedRows
+from rocsteady.core.alerts.alert_rows import WatchedRows
 from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.join.join import LabelJoin
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.pairs.table import PairTable
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.commands import command_parser

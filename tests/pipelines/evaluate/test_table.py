@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from rocsteady.pipelines.report.glance import LINES, glance
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.transforms.tables.read import read_tables
 
 from tests.support.pages.planted import planted

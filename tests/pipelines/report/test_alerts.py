@@ -18,7 +18,7 @@ from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
 from rocsteady.pipelines.report.fleet.pairs import pairs_section
 from rocsteady.pipelines.report.fleet.roll_ups import roll_ups_section
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import Tables, report_rows
+from rocsteady.pipelines.report.report_rows import Tables, report_rows
 from rocsteady.transforms.sinks.table import write_table
 
 from tests.support.pages.fleet_tables import fleet_rows, pair_rows

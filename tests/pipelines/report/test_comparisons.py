@@ -27,7 +27,7 @@ from rocsteady.pipelines.report.better import PAIRS_SHOWN, better_section
 from rocsteady.pipelines.report.comparisons import comparisons_of, means_of
 from rocsteady.pipelines.report.render import render
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import Tables, report_rows
+from rocsteady.pipelines.report.report_rows import Tables, report_rows
 from rocsteady.pipelines.words import DASH, p_value
 from rocsteady.transforms.sinks.comparisons import (
     COMPARISON_SCHEMA,

@@ -14,7 +14,7 @@ import pytest
 import rocsteady as rs
 from rocsteady.pipelines.report.data import CURVE_BLOCKS, curve_blocks
 from rocsteady.pipelines.report.facts import page_facts
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.transforms.tables.read import ANY_ROWS, read_tables
 
 from tests.support.pages.report_tables import curve, filled

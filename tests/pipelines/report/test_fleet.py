@@ -20,7 +20,7 @@ from rocsteady.pipelines.report.fleet.pairs import pairs_section
 from rocsteady.pipelines.report.fleet.roll_ups import MEANS, roll_ups_section
 from rocsteady.pipelines.report.fleet.tables import POINTS, drawn, series_of_table
 from rocsteady.pipelines.report.report import report_page
-from rocsteady.pipelines.report.rows import Tables, report_rows
+from rocsteady.pipelines.report.report_rows import Tables, report_rows
 
 from tests.support.pages.fleet_tables import HOUR, fleet_rows, pair_rows, slice_rows
 from tests.support.pages.report_tables import NASTIER, NASTY, START, filled

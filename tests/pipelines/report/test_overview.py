@@ -18,7 +18,7 @@ from rocsteady.core.verdicts.since import Since
 from rocsteady.pipelines.report.glance import LINES, glance
 from rocsteady.pipelines.report.overview import overview_of, preselected
 from rocsteady.pipelines.report.report import report_page
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.pipelines.report.sparkline import Axis, bar, sparkline
 from rocsteady.pipelines.report.verdicts import (
     ModelVerdict,

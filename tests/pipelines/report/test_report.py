@@ -41,7 +41,7 @@ from rocsteady.pipelines.report.data import (
     thinned,
 )
 from rocsteady.pipelines.report.report import report_page, write_report
-from rocsteady.pipelines.report.rows import EventCounters, Tables, count_dead_letters, report_rows
+from rocsteady.pipelines.report.report_rows import EventCounters, Tables, count_dead_letters, report_rows
 from rocsteady.pipelines.words import DASH
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.sinks.kinds import CURVE_SCHEMA, SETTINGS_KEY

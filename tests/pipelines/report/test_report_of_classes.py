@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines.report.alerts import alerts_of, shown_alerts
-from rocsteady.pipelines.report.classes.rows import slice_of
+from rocsteady.pipelines.report.classes.page_classes import slice_of
 from rocsteady.pipelines.report.facts import page_facts
 from rocsteady.pipelines.report.fleet import class_pairs as pairs_section
 from rocsteady.pipelines.report.fleet.class_pairs import class_pairs
@@ -18,7 +18,7 @@ from rocsteady.pipelines.report.fleet.gaps import page_gaps
 from rocsteady.pipelines.report.glance import glance
 from rocsteady.pipelines.report.overview import overview_of
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.pipelines.report.verdicts import judge_rows
 
 from tests.support.pages.class_tables import CLASSES, class_rows

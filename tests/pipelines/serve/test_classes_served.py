@@ -10,7 +10,7 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.alerts import alerts_of
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.pipelines.serve import gauges
 from rocsteady.pipelines.serve.gauges import newest_of, page_series
 from rocsteady.pipelines.serve.keeper import Keeper

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.rows.arrow import ROW_SCHEMA
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.pipelines.serve.app import ROWS_AT_ONCE, Events
 from rocsteady.pipelines.serve.keeper import Keeper
 from rocsteady.pipelines.serve.pages import Look

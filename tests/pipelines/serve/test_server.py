@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.pipelines.report.rows import EventCounters, report_rows
+from rocsteady.pipelines.report.report_rows import EventCounters, report_rows
 from rocsteady.pipelines.serve import app, server
 from rocsteady.pipelines.serve.gauges import newest_of
 from rocsteady.pipelines.serve.guard import HEADERS, token_of

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from rocsteady.pipelines.report.glance import glance
-from rocsteady.pipelines.report.rows import report_rows
+from rocsteady.pipelines.report.report_rows import report_rows
 from rocsteady.pipelines.report.sparkline import spark_text
 from rocsteady.pipelines.report.verdicts import judge_rows
 from rocsteady.transforms.sinks.table import cleaned, text_lines, write_table

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.transforms.kafka.topic import KafkaTopic
-from rocsteady.transforms.tables.rows import read_kafka_records
+from rocsteady.transforms.tables.table_rows import read_kafka_records
 
 from tests.support.servers.kafka_topics import OPTIONS, evaluate, events, grow, make_anew, produce
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from rocsteady.core.alerts.rows import AlertRow
+from rocsteady.core.alerts.alert_rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.events.rejected import Reason
 from rocsteady.core.rows.arrow import rows_to_arrow
@@ -35,7 +35,7 @@ from rocsteady.transforms.sinks.kinds import (
 )
 from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.followed import follow_tables
-from rocsteady.transforms.tables.rows import distinct_rows, read_rows
+from rocsteady.transforms.tables.table_rows import distinct_rows, read_rows
 
 from tests.support.pages.fleet_tables import fleet_rows, pair_rows
 from tests.support.pages.json_schemas import FOLDER, path_of, text_of

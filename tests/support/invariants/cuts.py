@@ -18,7 +18,7 @@ from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.ids.sharding import number_of, shard_key, split_records
-from rocsteady.core.join.settings import JoinSettings
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.table import TableSettings

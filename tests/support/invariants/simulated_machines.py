@@ -20,10 +20,10 @@ from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.fleet.members import MAGIC as MEMBERS_MAGIC
 from rocsteady.core.fleet.members import NO_WORD, MemberRows, Settled
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable
-from rocsteady.core.join.settings import JoinSettings
-from rocsteady.core.pairs.settings import PairSettings
+from rocsteady.core.join.join_settings import JoinSettings
+from rocsteady.core.pairs.pair_settings import PairSettings
 from rocsteady.core.pairs.table import PairTableSettings
 from rocsteady.core.rows.columns import COLUMNS
 from rocsteady.core.settings.against import Against

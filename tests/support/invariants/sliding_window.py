@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from rocsteady.core.events.inputs import as_labels, as_scores
 from rocsteady.core.measures.steps import ENTERS, EVENT, ROW_DUE, Steps
-from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import RANKING
+from rocsteady.core.score_tree.tree_rows import Ask
 from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.roll_ups import RollUpRow
 from scipy.stats import chi2, norm

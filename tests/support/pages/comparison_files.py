@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from rocsteady.core.compare.settings import ComparisonSettings
+from rocsteady.core.compare.comparison_settings import ComparisonSettings
 from rocsteady.core.settings.windows import LastEvents
 from rocsteady.transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from rocsteady.core.compare.comparison_settings import ComparisonSettings
 from rocsteady.core.compare.comparisons import ComparisonRow, FoldMean
 from rocsteady.core.compare.fold_pairs import FoldPairs
 from rocsteady.core.compare.fold_report import FoldReport
 from rocsteady.core.compare.learners import LearnerComparisons
-from rocsteady.core.compare.settings import ComparisonSettings
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.settings.windows import LastEvents

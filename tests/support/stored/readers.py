@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.alerts.rows import WatchedRows
+from rocsteady.core.alerts.alert_rows import WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.classes.evaluator import MulticlassEvaluator
 from rocsteady.core.classes.state import ClassState
@@ -44,24 +44,24 @@ from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.events.wire import PacketHead
 from rocsteady.core.evidence.below import EvidenceBelow
 from rocsteady.core.fleet.members import MemberRows, Settled
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.fleet.table import FleetTable
 from rocsteady.core.ids.deduplicator import Deduplicator
 from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.join.matching import Arrivals, LabelMatcher
 from rocsteady.core.join.matching_state import Held
-from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.learning.aum.learner import AumLearner
 from rocsteady.core.learning.polynomial.learner import PolynomialAucLearner
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.core.pairs.evaluator import PairEvaluator
-from rocsteady.core.pairs.settings import PairSettings
+from rocsteady.core.pairs.pair_settings import PairSettings
 from rocsteady.core.pairs.table import PairTable, PairTableSettings
 from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.fold_settings import PrequentialSettings
 from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.learners import LearnerSpec
-from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.prequential.wire import own_record, shared_record, unpack_learner
 from rocsteady.core.rows.columns import INTEGER_COLUMNS
 from rocsteady.core.settings.against import Against
@@ -697,7 +697,9 @@ FORMS: dict[str, Form] = {
     "core.state.checkpoint:Checkpoint.unpack": Form(
         lambda: [checkpoint().pack()], Checkpoint.unpack, use_checkpoint
     ),
-    "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
+    "core.alerts.alert_rows:WatchedRows.unpack": Form(
+        lambda: [watched().pack()], WatchedRows.unpack, use_rows
+    ),
     "core.evidence.below:EvidenceBelow.from_bytes": Form(
         evidence_samples, EvidenceBelow.from_bytes, use_evidence
     ),

@@ -16,7 +16,7 @@ from apache_beam.coders import registry
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from rocsteady.core.alerts.rows import AlertRow, WatchedRows
+from rocsteady.core.alerts.alert_rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events.records import EndOfInput

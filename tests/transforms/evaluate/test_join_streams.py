@@ -14,8 +14,8 @@ from apache_beam.transforms.window import FixedWindows, Sessions
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.join.join_settings import JoinSettings
 from rocsteady.core.join.matching_steps import ORPHAN, SECOND, USED
-from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.transforms.evaluate.join_labels import JoinFactory
 from rocsteady.transforms.events.dead_letters import DeadLetter

@@ -15,7 +15,7 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.fleet.members import MemberRows
-from rocsteady.core.fleet.settings import RollUpSettings
+from rocsteady.core.fleet.roll_up_settings import RollUpSettings
 from rocsteady.core.fleet.table import roll_up_all
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.evaluate.shards import RowsCoder

@@ -7,7 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 from rocsteady.core.events.rejected import Reason
-from rocsteady.pipelines.report.rows import count_dead_letters
+from rocsteady.pipelines.report.report_rows import count_dead_letters
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, KINDS
 
 FROZEN = """

@@ -7,7 +7,7 @@ import time
 import pytest
 from rocsteady.runners.servers.processes import free_port
 from rocsteady.transforms.kafka.topic import KafkaTopic
-from rocsteady.transforms.kafka.watch import is_another, watch_of
+from rocsteady.transforms.kafka.topic_watch import is_another, watch_of
 from rocsteady.transforms.sources.streams.kafka_partition import KafkaPartition
 
 pytest.importorskip("confluent_kafka", reason="pip install '.[kafka]'")

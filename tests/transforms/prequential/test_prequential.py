@@ -14,10 +14,10 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.fold_settings import PrequentialSettings
 from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
-from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.rows.class_rows import ClassRows
 from rocsteady.transforms.events.dead_letters import DeadLetter
 

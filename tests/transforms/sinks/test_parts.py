@@ -16,7 +16,7 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks.kinds import ROWS
 from rocsteady.transforms.sinks.open import PART_ROWS, PartFiles, SinkOptions, check_folder, write_batches
-from rocsteady.transforms.tables.rows import distinct_rows, parts_of, read_rows
+from rocsteady.transforms.tables.table_rows import distinct_rows, parts_of, read_rows
 
 from tests.support.processes.beam_runs import RUNNERS, pipeline
 from tests.support.stored.awkward_rows import some_rows

@@ -17,7 +17,7 @@ from rocsteady.transforms.sinks.kinds import PAIRS, ROWS
 from rocsteady.transforms.sinks.open import PartFiles
 from rocsteady.transforms.sinks.table import write_table
 from rocsteady.transforms.tables.read import read_tables
-from rocsteady.transforms.tables.rows import RowsOnce, distinct_rows, read_rows
+from rocsteady.transforms.tables.table_rows import RowsOnce, distinct_rows, read_rows
 
 from tests.support.stored.awkward_rows import some_rows
 from tests.support.thorough import THOROUGH, examples

@@ -23,7 +23,7 @@ from ....core.process.collector import without_collections
 from ....core.process.console import RareLog, logger
 from ...kafka.client import no_answer, reason_of
 from ...kafka.topic import KafkaTopic, confluent_kafka
-from ...kafka.watch import watch_of
+from ...kafka.topic_watch import watch_of
 from .kafka_range import consumer_of
 from .offsets import added_numbers, origin_of
 from .partition import Fetched, StreamPartition

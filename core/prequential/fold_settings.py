@@ -7,9 +7,9 @@ from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 
-from ..classes.settings import ClassSettings
+from ..classes.class_settings import ClassSettings
+from ..compare.comparison_settings import ComparisonSettings
 from ..compare.comparisons import OF_CLASSES
-from ..compare.settings import ComparisonSettings
 from ..errors import ConfigError
 from ..events.columns import TextColumn
 from ..settings.classes import Classes

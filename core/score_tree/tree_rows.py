@@ -19,10 +19,10 @@ from ..kernels.records import at, for_kernels, whole
 from ..measures.sums import loss_in_fixed_point, scale_of_weight
 from .bucket import slot_of, under_line
 from .build import neighbour, outermost_bucket
+from .followed_vertices import COST_SLOPE, KS_SLOPE, watch_vertex
 from .layout import FIRST_KEY, LEFT, NO_PLACE, PAD_KEY, RIGHT, Tree, hull_loss, score_of
 from .query import Vertex, entry_at, last_on_chord, list_hull, score_at, tpr_at_fpr
 from .sums import area_now, write_losses
-from .watch import COST_SLOPE, KS_SLOPE, watch_vertex
 
 _ROW_FIELDS: list[Any] = [
     ("positives", "i8"),

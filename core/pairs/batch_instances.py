@@ -18,7 +18,7 @@ from ..events.batch import EventBatch
 from ..events.columns import IdColumn
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.index import IdIndex
-from .found import OWN, Finding
+from .instances import OWN, Finding
 
 
 class Models(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import NO_INT64, Int32Array, Int64Array
 from ..events.columns import TextColumn
 from ..events.times import END_OF_TIME
-from .held import PairInstances
+from .window_instances import PairInstances
 
 OWN = END_OF_TIME
 """The `moment` of an instance that is not an event whose wait has ended."""

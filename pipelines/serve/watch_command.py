@@ -24,7 +24,7 @@ from ...transforms.tables.followed import check_followed, follow_tables
 from ..arguments import checked_number
 from ..report.command import confidence_of
 from ..report.glance import glance, width_of_terminal
-from ..report.rows import report_rows
+from ..report.report_rows import report_rows
 from ..stopping import StopOnSignal
 from ..words import counted, stamp
 from .gathered import Gathered

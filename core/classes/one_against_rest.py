@@ -11,8 +11,8 @@ from ..arrays import Int64Array
 from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents
 from ..settings.classes import class_text
+from .class_settings import ClassSettings
 from .events import ClassEvents
-from .settings import ClassSettings
 
 
 def of_each(

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....core.arrays import FloatArray, Int64Array
-from ....core.fleet.settings import columns_of
+from ....core.fleet.roll_up_settings import columns_of
 from ....core.rows.class_columns import MEANS_COLUMNS
 from ....core.settings.table import escape_slice
 

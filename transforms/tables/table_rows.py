@@ -31,7 +31,7 @@ from ..files.formats import FORMATS, SourceFile, has_scheme
 from ..files.stored import joined, names_in
 from ..kafka.client import check_topic, client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka, is_kafka
-from ..kafka.watch import OF_A_TABLE, watch_of
+from ..kafka.topic_watch import OF_A_TABLE, watch_of
 from ..sinks.kinds import (
     CLASS_ROWS,
     CONFIDENCE_KEY,

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.columns import COLUMNS, TEXT_COLUMNS, measure_of
 from ..words import counted
-from .classes.rows import (
+from .classes.page_classes import (
     AS_AUC,
     CLASS,
     CLASS_NUMBERS,
