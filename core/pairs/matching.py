@@ -43,18 +43,8 @@ from ..events.batch import NEGATIVE, EventBatch
 from ..events.columns import IdColumn
 from ..events.times import NO_TIME
 from ..settings.against import Against
-from .batch_instances import (
-    Columns,
-    Met,
-    Models,
-    Waits,
-    first_of_record,
-    keys_of,
-    of_ids,
-    of_records,
-    simple_ids,
-)
 from .instances import OWN, Finding, Instances, Single, first_rows, in_order
+from .whole_batch import Columns, Met, Models, Waits, first_of_record, keys_of, of_ids, of_records, simple_ids
 
 _EVENT = struct.Struct("<qqdb?I")
 _COUNT = struct.Struct("<I")
