@@ -311,7 +311,7 @@ COMMANDS = (
         "which models rank worse than they did: a table of rows that are there, for people",
         "Print a line for every model in files of rows, worst first: 20 lines at most.",
         _SHOW_EPILOG, _SHOW),
-    Command("watch", "serve.watch:watch_command",
+    Command("watch", "serve.watch_command:watch_command",
         "the same table, drawn anew in the terminal as rows come",
         "Show a line for every model, worst first, and draw the table anew as rows come.",
         WATCH_EPILOG, WATCH),

@@ -3,7 +3,7 @@
 A message is one record. The message's key is the model; a dead letter without a model has no key. The value
 is the JSON object that a line of a .jsonl file has. The headers are the record's kind and identity, as text.
 All messages of a model are in one partition, in the order in which they were written. If a runner repeats a
-bundle, the bundle's messages are repeated; a reader recognises them by their identity (`tables.rows`).
+bundle, the bundle's messages are repeated; a reader recognises them by their identity (`table_rows`).
 
 Invariant
     `finish` returns only when the brokers have every message that was sent before (acks=all), and raises

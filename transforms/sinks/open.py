@@ -15,7 +15,7 @@ Invariant
     A file under its final name is complete and never changes: it is written under a hidden name, flushed to
     the disk and renamed. A bundle writes its rows into files of its own before the bundle ends. So a repeated
     bundle repeats whole rows and never leaves a part of a row. A reader recognises repeated rows by their
-    identity (`tables.rows`).
+    identity (`table_rows`).
 
 A name is part-<time>-<random>.<format>, so the names sort roughly in the order in which the files were
 written. A process that is killed leaves a hidden file (".part-...tmp"), which may be deleted.

@@ -805,7 +805,8 @@ def test_counters_that_are_given_are_shown():
 
 
 @pytest.mark.parametrize(
-    "module", ["report.cd_diagram", "report.data", "report.report", "report.rows", "report.verdicts", "words"]
+    "module",
+    ["report.cd_diagram", "report.data", "report.report", "report.report_rows", "report.verdicts", "words"],
 )
 def test_examples_are_true(module):
     failed, tried = doctest.testmod(import_module(f"rocsteady.pipelines.{module}"))
